@@ -90,13 +90,8 @@ def _allow_names(run: dict[str, Any], definitions: dict[str, Any]) -> None:
         properties[key].pop("type", None)
         properties[key]["anyOf"] = [{"type": "array", "items": items}, items]
     properties["bus"] = {"anyOf": [_shipped("bus"), properties["bus"]]}
-    _caches_by_name(properties)
-    _caches_by_name(definitions["OnChipSection"]["properties"])
-
-
-def _caches_by_name(properties: dict[str, Any]) -> None:
-    caches = properties["caches"]
-    caches["items"] = {"anyOf": [_shipped("cache"), caches["items"]]}
+    for caches in (properties["caches"], definitions["OnChipSection"]["properties"]["caches"]):
+        caches["items"] = {"anyOf": [_shipped("cache"), caches["items"]]}
 
 
 def _shipped(folder: str) -> dict[str, Any]:

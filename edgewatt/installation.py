@@ -50,7 +50,6 @@ def check_traces_package() -> str:
 
 
 def version_of(package: str) -> str | None:
-    """Return the version of an installed distribution; None where there is none."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -6,7 +6,7 @@ import os
 import platform
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -218,7 +218,10 @@ def bench(
         with one_thread():
             measured = measure(steps, rounds=rounds, seed=seed, progress=progress)
     work = 2 * network.n_connections * batch
-    rows = [_row(title, measured, work, errors[title]) for title in steps]
+    rows = []
+    for title in steps:
+        took, times = measured.median_s(title), measured.ratio(title, OURS)
+        rows.append(Row(title, took * 1e6, times, *measured.spread(title, OURS), work / took / 1e9, errors[title]))
     return BenchComparison(
         network.name, network.n_connections, batch, name, lanes, ours.simd, ours.runs, ours.stream_bytes,
         ours.arena_bytes, sorted(rows, key=lambda r: r.microseconds), missing,
@@ -254,12 +257,6 @@ def peer_steps(
     return steps, missing, errors
 
 
-def _row(title: str, measured: Rounds, work: int, error: float) -> Row:
-    low, high = measured.spread(title, OURS)
-    seconds = measured.median_s(title)
-    return Row(title, seconds * 1e6, measured.ratio(title, OURS), low, high, work / seconds / 1e9, error)
-
-
 def packed_step(made: CompiledInference, vectors: Float32) -> Step:
     packed = made.pack(vectors)
     return lambda: made.run(packed)
@@ -284,26 +281,20 @@ def _checked(peer: str, network: Network, values: Float32, expected: Float32) ->
 
 
 def one_thread() -> Any:
-    import contextlib
-
     try:
         from threadpoolctl import threadpool_limits
     except ImportError:
-        return contextlib.nullcontext()
+        return nullcontext()
     return threadpool_limits(1)
 
 
-def summary(result: BenchComparison) -> list[Mapping[str, object]]:
+def summary(result: BenchComparison) -> tuple[tuple[str, ...], Sequence[tuple[str, ...]]]:
     unit, times = in_one_unit([row.microseconds for row in result.rows], 1e-6, "s")
-    return [
-        {
-            "what": row.name,
-            unit: time,
-            "times ours": f"{row.times:.2f} ({row.low:.2f} to {row.high:.2f})",
-            "GFLOP/s": f"{row.gflops:.1f}",
-        }
+    rows = [
+        (row.name, time, f"{row.times:.2f} ({row.low:.2f} to {row.high:.2f})", f"{row.gflops:.1f}")
         for row, time in zip(result.rows, times, strict=True)
     ]
+    return ("what", unit, "times ours", "GFLOP/s"), rows
 
 
 def configured(source: Path, overrides: list[str]) -> tuple[Network, Any]:

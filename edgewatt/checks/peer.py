@@ -78,8 +78,8 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
         here = np.flatnonzero(depth_of == depth)
         targets = np.flatnonzero(network.depth == depth)
         rows, columns = row[network.targets[here]], row[network.sources[here]]
-        first, low, high = row[targets[0]], columns.min(), columns.max() + 1
-        matrix = csr_array((weights[here], (rows - first, columns - low)), shape=(len(targets), int(high - low)))
+        first, low, high = int(row[targets[0]]), int(columns.min()), int(columns.max()) + 1
+        matrix = csr_array((weights[here], (rows - first, columns - low)), shape=(len(targets), high - low))
         matrix.sort_indices()
         codes = np.unique(network.codes[targets])
         if len(codes) > 1:
@@ -87,15 +87,8 @@ def layers_of(network: Network) -> tuple[list[MatrixLayer], npt.NDArray[np.int64
                 f"depth {depth} has neurons of several activations (outputs are linear): it is not a layer"
             )
         activation = ACTIVATIONS[codes[0]].replace("clipped-relu", "clip")
-        layers.append(
-            MatrixLayer(
-                matrix,
-                slice(int(low), int(high)),
-                slice(int(first), int(first) + len(targets)),
-                np.ascontiguousarray(biases[targets][:, None]),
-                activation,
-            )
-        )
+        bias = np.ascontiguousarray(biases[targets][:, None])
+        layers.append(MatrixLayer(matrix, slice(low, high), slice(first, first + len(targets)), bias, activation))
     return layers, row
 
 

@@ -85,12 +85,6 @@ def _usable_streams() -> None:
 def main(command: typer.Typer = app) -> None:
     """Run a command line: exit status 2 on anything the user can mend, 130 on Ctrl-C, 1 on a failed run."""
     _usable_streams()
-    from edgewatt.installation import ForeignTracesError, check_traces_package
-
-    try:
-        check_traces_package()
-    except ForeignTracesError as error:
-        sys.exit(f"edgewatt: {error}")
     try:
         from cython_ext import HOW_TO_BUILD  # checks what the environment says of the kernels, too
     except ValueError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import progress, say, show_table, write_json
 from edgewatt.cli.parts.source import CONFIGURED, network_of, takes_source
 
 if TYPE_CHECKING:
@@ -21,29 +21,23 @@ _MATRIX = reads("a sparse matrix", "matrix", "weights", to=Path)
 
 def validate(
     order: Path = typer.Option(
-        None, "--order", metavar="FILE", parser=_ORDER, help="Check this order (npy, npz or one index a line)."
+        None, metavar="FILE", parser=_ORDER, help="Check this order (npy, npz or one index a line)."
     ),
     network: NetworkFiles = typer.Option(
-        None, "--network", metavar="FILE", parser=_NETWORK, help="The network the order belongs to."
+        None, metavar="FILE", parser=_NETWORK, help="The network the order belongs to."
     ),
     matrix: Path = typer.Option(
-        None,
-        "--matrix",
-        metavar="FILE",
-        parser=_MATRIX,
-        help="The original sparse matrix (npz, mtx, safetensors).",
+        None, metavar="FILE", parser=_MATRIX, help="The original sparse matrix (npz, mtx, safetensors)."
     ),
-    reordered: Path = typer.Option(
-        None, "--reordered", metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."
-    ),
+    reordered: Path = typer.Option(None, metavar="FILE", parser=_MATRIX, help="The same matrix, its tuples reordered."),
     stride: int = typer.Option(None, help="With --reordered: tuples may only move inside strides of this length."),
     stride_restart: str = typer.Option(None, help="With --stride: as of order-tuples, row (default) or continuous."),
     layout: str = typer.Option(None, help="With --reordered: csr (default), csc or coo, as it was ordered."),
     density: float = typer.Option(
-        None, "--density", metavar="SHARE", help="Of --network or --matrix: keep this share, heaviest first."
+        None, metavar="SHARE", help="Of --network or --matrix: keep this share, heaviest first."
     ),
     names: list[str] = typer.Option(
-        [], "--names", metavar="TENSOR", help="Of a file with several: these of --network, this one of --matrix."
+        [], metavar="TENSOR", help="Of a file with several: these of --network, this one of --matrix."
     ),
     json_file: str = json_option("the checks"),
 ) -> None:
@@ -58,7 +52,6 @@ def validate(
     from dataclasses import replace
 
     from edgewatt.checks import run
-    from edgewatt.cli.parts.output import show_table, write_json
 
     source = None if network is None else replace(network, names=tuple(names) or None, density=density)
     checks = run.validate(
@@ -91,11 +84,11 @@ def bench_network(
     ),
     batch: int = typer.Option(128, "--batch", "-b", help="Input vectors per call."),
     order: str = typer.Option(
-        "time", "--order", help="time: the fastest timed; own: the network's; config: the configuration's first."
+        "time", help="time: the fastest timed; own: the network's; config: the configuration's first."
     ),
-    lanes: int = typer.Option(None, "--lanes", help="Input vectors of one pass (default: those of the fastest)."),
+    lanes: int = typer.Option(None, help="Input vectors of one pass (default: those of the fastest)."),
     peer: list[str] = typer.Option(None, "--peer", "-p", help="Only these libraries; repeatable."),
-    rounds: int = typer.Option(11, "--rounds", help="Shuffled rounds, at least 11."),
+    rounds: int = typer.Option(11, help="Shuffled rounds, at least 11."),
     overrides: list[str] = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG."),
     json_file: str = json_option(),
 ) -> None:
@@ -107,7 +100,6 @@ def bench_network(
     Example:  edgewatt bench quickstart
     """
     from edgewatt.checks.bench import bench, configured, summary
-    from edgewatt.cli.parts.output import progress, show_table, write_json
     from traces.base.errors import InputError, unknown_name
     from traces.base.files import check_writable
 
@@ -129,9 +121,9 @@ def bench_network(
         )  # fmt: skip
     if write_json(result.as_json(), json_file):
         return
-    rows = summary(result)
+    heads, rows = summary(result)
     title = f"{result.network}, batch {result.batch}, order: {result.order}, {result.lanes} lanes, {result.simd}"
-    show_table(tuple(rows[0]), [tuple(row.values()) for row in rows], title=title, numeric=tuple(rows[0])[1:])
+    show_table(heads, rows, title=title, numeric=heads[1:])
     say(f"A/A control {result.aa:.3f} ({'steady' if result.steady else 'NOT STEADY: do not believe ratios'})")
     for name, reason in result.missing.items():
         say(f"skipped {name}: {reason}")

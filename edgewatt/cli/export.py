@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgewatt.cli.parts.arguments import CONFIGURATIONS, NETWORKS, json_option, reads, writes
-from edgewatt.cli.parts.output import say, tell_notes
+from edgewatt.cli.parts.output import progress, say, tell_notes, write_json
 from edgewatt.cli.parts.source import takes_source
 
 if TYPE_CHECKING:
     from edgewatt.config.source import NetworkFiles
-
-_OVERRIDE = typer.Option(None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the configuration.")
 
 
 def export(
@@ -47,7 +45,9 @@ def export(
     first: int = typer.Option(0, min=0, help="The first burst that a waveform shows."),
     bursts: int = typer.Option(256, min=1, help="How many bursts a waveform shows."),
     channel: int = typer.Option(0, min=0, help="Memory channel of a waveform or command trace."),
-    overrides: list[str] = _OVERRIDE,
+    overrides: list[str] = typer.Option(
+        None, "-s", "--set", metavar="KEY=VALUE", help="Replace a value of the configuration."
+    ),
     json_file: str = json_option("the summary"),
 ) -> None:
     """Write a memory trace in a format that another tool reads.
@@ -64,7 +64,6 @@ def export(
 
     Example:  edgewatt export configs/examples/formats.yaml -f vcd --bursts 64 -o wires.vcd
     """
-    from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.cli.parts.recognition import refuse_other_kinds
     from edgewatt.memory.exports import OF_NETWORKS, ExportRequest
     from edgewatt.memory.exports import export as write

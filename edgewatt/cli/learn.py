@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgewatt.cli.parts.arguments import NETWORKS, CommandGroup, json_option, reads, writes
+from edgewatt.cli.parts.output import progress, say, show_table, write_json
 from edgewatt.cli.parts.source import network_of, takes_source
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ def learn_eon(
         ..., metavar="NETWORK", parser=reads("a network", *NETWORKS), help="The network to find an order for: a file."
     ),
     memory: int = typer.Option(100, "--memory", "-M", help="Fast memory M; EON's LRU cache holds M - 1 neurons."),
-    seconds: float = typer.Option(None, "--seconds", help="CPU seconds for each seed (default 120)."),
-    iterations: int = typer.Option(None, "--iterations", min=1, help="Iterations of 64 orders, instead of seconds."),
-    seeds: str = typer.Option("0", "--seeds", help="Train once for each; write the best."),
+    seconds: float = typer.Option(None, help="CPU seconds for each seed (default 120)."),
+    iterations: int = typer.Option(None, min=1, help="Iterations of 64 orders, instead of seconds."),
+    seeds: str = typer.Option("0", help="Train once for each; write the best."),
     output: str = writes("Where the checkpoint goes.", "-o", "--output", default="eon.safetensors"),
-    resume: Path = typer.Option(None, "--resume", metavar="FILE", help="Go on from a checkpoint, with its own seed."),
+    resume: Path = typer.Option(None, metavar="FILE", help="Go on from a checkpoint, with its own seed."),
     json_file: str = json_option("the result with its curves"),
 ) -> None:
     """Train EON on a network and say what it found.
@@ -42,7 +43,6 @@ def learn_eon(
 
       edgewatt order net.npz -M 8 --policy lru -m eon -s checkpoint=net.safetensors
     """
-    from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from edgewatt.orders.training import against_others, seeds_of, train_seeds
     from traces.base.errors import InputError
     from traces.base.files import check_writable

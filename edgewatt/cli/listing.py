@@ -5,9 +5,7 @@ from __future__ import annotations
 import typer
 
 from edgewatt.cli.parts.arguments import json_option, kinds
-from edgewatt.cli.parts.output import say
-
-_JSON = json_option("the list")
+from edgewatt.cli.parts.output import say, show_table, write_json
 
 
 def list_names(
@@ -17,7 +15,7 @@ def list_names(
         help="A list, such as orderings (without one: all lists); 'schema' writes the JSON Schema.",
     ),
     names: list[str] = typer.Argument(None, metavar="[NAME...]", help="Only these names (default: all)."),
-    json_file: str = _JSON,
+    json_file: str = json_option("the list"),
 ) -> None:
     """List the names that a configuration may use.
 
@@ -28,7 +26,6 @@ def list_names(
     Example:  edgewatt list schema > edgewatt.schema.json
     """
     from edgewatt.catalogue import catalogue, lists, schema
-    from edgewatt.cli.parts.output import show_table, write_json
     from traces.base.errors import unknown_name
 
     if what is None:
@@ -55,13 +52,10 @@ def list_names(
     show_table(shown, list(zip(*(columns[name] for name in shown), strict=True)))
 
 
-def doctor(
-    json_file: str = json_option("the report"),
-) -> None:
+def doctor(json_file: str = json_option("the report")) -> None:
     """Report versions, SIMD level and extras of this installation.
 
     Packages that clash with edgewatt are named."""
-    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.installation import diagnose
     from traces.base.errors import install_command
 
@@ -83,13 +77,8 @@ def doctor(
         present = ", ".join(f"{name} {version}" for name, version in names.items() if version)
         rows.append((f"extra {extra}", present or "-", install_command(extra) if absent else "ok"))
     reference = report["reference_data"]
-    rows.append(
-        (
-            "reference data",
-            reference["EDGEWATT_REFERENCE"] or "EDGEWATT_REFERENCE is not set",
-            "ok" if reference["found"] else "not found (its tests are skipped)",
-        )
-    )
+    found = "ok" if reference["found"] else "not found (its tests are skipped)"
+    rows.append(("reference data", reference["EDGEWATT_REFERENCE"] or "EDGEWATT_REFERENCE is not set", found))
     show_table(("part", "found", "state"), rows, title="edgewatt doctor")
     if missing:
         raise typer.Exit(1)

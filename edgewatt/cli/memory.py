@@ -9,7 +9,9 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.arguments import PART, CommandGroup, json_option, reads, writes, written
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import parameters_of, progress, resumable, say, show_table, write_json
+
+_FORM = "KEY=VALUE, e.g. --set page_policy=closed"  # of a controller's parameters
 
 
 def cache(
@@ -21,7 +23,6 @@ def cache(
     ),
     level: list[str] = typer.Option(
         ["32KiB:64:8:lru"],
-        "--level",
         metavar="SIZE:LINE:WAYS:POLICY",
         help="A cache level, the engine's first; repeatable. Policies: `edgewatt list cache-policies`.",
     ),
@@ -41,7 +42,6 @@ def cache(
 
       edgewatt cache trace.npz --level 4KiB:64:4:srrip --level 64KiB:64:16:lru --json caches.json
     """
-    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.memory.traces import curve_rows, level_rows, profile_trace
 
     profile = profile_trace(
@@ -71,12 +71,12 @@ def accelerator(
         ..., metavar="RUN", help="Folder of a SCALE-Sim run, or a CSV table of accesses per layer and tensor."
     ),
     tensors: Path = typer.Option(
-        ..., "--tensors", metavar="FILE", help="npz with layerN_ifmap, layerN_filter, layerN_ofmap: the true bytes."
+        ..., metavar="FILE", help="npz with layerN_ifmap, layerN_filter, layerN_ofmap: the true bytes."
     ),
     partials: Path = typer.Option(
-        None, "--partials", metavar="FILE", help="npz with layerN_partial: the partial sums of ws and is dataflows."
+        None, metavar="FILE", help="npz with layerN_partial: the partial sums of ws and is dataflows."
     ),
-    configuration: Path = typer.Option(None, "--configuration", metavar="FILE", help="The run's .cfg file."),
+    configuration: Path = typer.Option(None, metavar="FILE", help="The run's .cfg file."),
     part: str = typer.Option("lpddr4-3200", parser=PART, help="Shipped part or a part file (YAML)."),
     encoder: str = typer.Option("raw", help="Encoder or chain on the bus, e.g. base-xor+dbi-dc."),
     json_file: str = json_option(),
@@ -92,7 +92,6 @@ def accelerator(
 
       edgewatt accelerator counts.csv --tensors net.npz --part ddr4-3200-x8
     """
-    from edgewatt.cli.parts.output import say, show_table, write_json
     from edgewatt.memory.traces import accelerator_memory
 
     played = accelerator_memory(
@@ -124,7 +123,7 @@ def dram(
     encoder: str = typer.Option("raw", help="Encoder of the data wires, where the trace carries its bytes."),
     explain: bool = typer.Option(False, "--explain", help="Show count x constant = energy for every term."),
     check: bool = typer.Option(False, "--check", help="Verify every command against the part's constraints."),
-    commands: Path = writes("Write the command trace as CSV.", "--commands"),
+    commands: Path = writes("Write the command trace as CSV."),
     json_file: str = json_option(),
 ) -> None:
     """Simulate a trace of memory requests on a DRAM part.
@@ -138,11 +137,10 @@ def dram(
 
       edgewatt dram requests.trc --check --commands commands.csv
     """
-    from edgewatt.cli.parts.output import show_table, write_json
     from edgewatt.memory.dram import play_requests
 
     played = play_requests(
-        trace, part=part, format=format, controller=_parameters(controller), encoder=encoder,
+        trace, part=part, format=format, controller=parameters_of(controller, _FORM), encoder=encoder,
         commands=check or commands is not None,
     )  # fmt: skip
     report = played.as_dict()
@@ -204,18 +202,18 @@ def token(
     batch: int = typer.Option(1, help="Texts decoded together: weights are read once for all."),
     experts: int = typer.Option(None, help="Distinct experts that a layer reads in a step (default: as configured)."),
     kv_bits: int = typer.Option(None, help="Bits of a key or value: 4, 8, 16 or 32 (default: as configured)."),
-    flat: float = typer.Option(None, "--flat", metavar="PJ", help="Compare with a flat energy of so many pJ a bit."),
+    flat: float = typer.Option(None, metavar="PJ", help="Compare with a flat energy of so many pJ a bit."),
     controller: list[str] = typer.Option([], "--set", metavar="KEY=VALUE", help="Controller parameter; repeatable."),
     workers: int = typer.Option(1, "-j", "--workers", help="How many workers count the wires, a tensor at a time."),
     executor: str = typer.Option("processes", help="Kind of workers: processes, threads, inline or dask."),
     scheduler: str = typer.Option(None, help="Address of a Dask scheduler, instead of a local cluster."),
-    journal: str = writes("Keep finished tensors in this file, so that a killed run continues.", "--journal"),
+    journal: str = writes("Keep finished tensors in this file, so that a killed run continues."),
     channel_order: str = writes(
         "Write the checkpoint into this folder with its channels ordered for fewer edges, and say what that saves.",
         "--order-channels",
         metavar="FOLDER",
     ),
-    page: Path = writes("Write a page with bars and tables.", "--page"),
+    page: Path = writes("Write a page with bars and tables."),
     json_file: str = json_option(),
 ) -> None:
     """Say what one token of a language model costs in the memory.
@@ -231,15 +229,14 @@ def token(
     --order-channels permutes what a layer writes together with what reads it: inner channels of MLPs, dimensions of
     value heads, the residual stream of decoders. The function stays, and no metadata is stored.
     """
-    from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
     from edgewatt.memory.token import token_energy
     from traces.base.files import check_writable, whole_file
 
     check_writable(page, json_file)
     options: dict[str, Any] = {
         "part": part, "channels": channels, "format": format, "encoder": encoder, "context": context, "batch": batch,
-        "layout": layout, "experts": experts, "kv_bits": kv_bits, "flat_pj_per_bit": flat,
-        "controller": _parameters(controller), "workers": workers, "executor": executor, "scheduler": scheduler,
+        "layout": layout, "experts": experts, "kv_bits": kv_bits, "flat_pj_per_bit": flat, "workers": workers,
+        "controller": parameters_of(controller, _FORM), "executor": executor, "scheduler": scheduler,
     }  # fmt: skip
     with progress("token") as update, resumable() if journal is not None else nullcontext():
         result = token_energy(model, **options, journal=journal, progress=update)
@@ -263,23 +260,6 @@ def token(
         say(line)
 
 
-def _parameters(given: list[str]) -> dict[str, Any]:
-    """Read KEY=VALUE pairs: whole numbers, true and false, else text."""
-    from traces.base.checks import is_whole
-    from traces.base.errors import InputError
-
-    parameters: dict[str, Any] = {}
-    for pair in given:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise InputError(f"--set {pair}: write KEY=VALUE, e.g. --set page_policy=closed")
-        if value in ("true", "false"):
-            parameters[key] = value == "true"
-        else:
-            parameters[key] = int(value) if is_whole(value.removeprefix("-")) else value
-    return parameters
-
-
 part_app = CommandGroup(no_args_is_help=True, help="Work with memory parts.")
 
 
@@ -297,7 +277,7 @@ def library(
     """
     from edgewatt.memory.dram import library_file
 
-    headers = library_file(file, part, _parameters(controller))
+    headers = library_file(file, part, parameters_of(controller, _FORM))
     say(f'{file}: open it with edgewatt_dram_open; #include "dram/edgewatt_dram.h" with -I{headers}')
 
 

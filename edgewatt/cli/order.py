@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, names_of, reads, size_of, writes
-from edgewatt.cli.parts.output import read_value, say, split_parameter
+from edgewatt.cli.parts.output import parameters_of, progress, read_value, say, show_order, show_table, write_json
 from edgewatt.cli.parts.source import network_of, takes_source
 from edgewatt.config.kinds import DEFAULT_SYSTEM
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from traces.networks.network import Network
 
 _ORDER = reads("an order of connections", "order")
-EXPLAIN_HELP = "Write a self-contained page that shows why this order costs what it does."
 
 
 def order_network(
@@ -36,30 +36,26 @@ def order_network(
     memory: int = typer.Option(
         None, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand (100, or the system's)."
     ),
-    policy: str = typer.Option("min", "--policy", help="Eviction: min, lru or rr."),
-    pinning: str = typer.Option("literal", "--pinning", help="literal or pin_both."),
+    policy: str = typer.Option("min", help="Eviction: min, lru or rr."),
+    pinning: str = typer.Option("literal", help="literal or pin_both."),
     objective: str = typer.Option(
         None,
-        "--objective",
         help="io (default), runs, time, or a mapping as '{kind: weighted, a: 2, b: 1}'; with --system energy (default "
         "there), time or bytes.",
     ),
     system: str = typer.Option(
         None,
-        "--system",
         parser=MACHINE,
         help="Order for this machine and show what it costs there: a name of `edgewatt list systems`, or a YAML file.",
     ),
-    layout: str = typer.Option(None, "--layout", help="With --system: memory layout of every order."),
-    timing: str = typer.Option(None, "--timing", help="With --system: system (default), or replay: an open loop."),
+    layout: str = typer.Option(None, help="With --system: memory layout of every order."),
+    timing: str = typer.Option(None, help="With --system: system (default), or replay: an open loop."),
     value_format: str = typer.Option(None, "--format", help="With --system: number format of the weights."),
-    target: str = typer.Option(None, "--target", help="With --objective time: the processor (this-cpu only)."),
-    lanes: int = typer.Option(
-        None, "--lanes", help="Input vectors of one pass: 64 for --objective time, 16 with --system."
-    ),
-    seed: int = typer.Option(0, "--seed", help="The same seed gives the same order."),
+    target: str = typer.Option(None, help="With --objective time: the processor (this-cpu only)."),
+    lanes: int = typer.Option(None, help="Input vectors of one pass: 64 for --objective time, 16 with --system."),
+    seed: int = typer.Option(0, help="The same seed gives the same order."),
     time_limit: float = typer.Option(
-        None, "--time-limit", metavar="SECONDS", help="Stop the search after SECONDS; --system simulates what it found."
+        None, metavar="SECONDS", help="Stop the search after SECONDS; --system simulates what it found."
     ),
     parameter: list[str] = typer.Option(
         [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method; repeatable."
@@ -69,12 +65,10 @@ def order_network(
         "--smallest-memory",
         help="Find the smallest M that needs no I/O above the bound (with -m: by that method), and a floor for it.",
     ),
-    renumber: str = writes("With --system: renumber neurons for cache lines; write that network as npz.", "--renumber"),
+    renumber: str = writes("With --system: renumber neurons for cache lines; write that network as npz."),
     output: str = writes("Write the order as npz (array `edges`).", "-o", "--output"),
-    save_network: str = writes(
-        "Write the network as read and thinned, which the order belongs to, as npz.", "--save-network"
-    ),
-    explain: str = writes(EXPLAIN_HELP, "--explain"),
+    save_network: str = writes("Write the network as read and thinned, which the order belongs to, as npz."),
+    explain: str = writes("Write a self-contained page that shows why this order costs what it does."),
     json_file: str = json_option(),
 ) -> None:
     """Order the work of a sparse network for fewer I/Os.
@@ -87,9 +81,6 @@ def order_network(
     Example:  edgewatt order net.npz --smallest-memory -m file -s path=order.npz
     Example:  edgewatt order net.npz --objective energy --system edge --lanes 16 --explain order.html
     """
-    from pathlib import Path
-
-    from edgewatt.cli.parts.output import progress, show_order, write_json
     from edgewatt.orders.describe import order_file, sizes_of
     from edgewatt.orders.request import Interrupts, OrderRequest, find_order, need_npz, save
     from edgewatt.orders.timed import describe_speed
@@ -104,7 +95,7 @@ def order_network(
     left = left_of(time_limit)
     loaded = network_of(network, "order")
     say(f"{network.files[0]}: {sizes_of(loaded)}", err=True)
-    parameters = {name: read_value(value) for name, value in map(split_parameter, parameter)}
+    parameters = parameters_of(parameter)
     if smallest:
         others = {
             "--memory": memory, "--objective": objective, "--system": system, "--layout": layout, "--timing": timing,
@@ -136,14 +127,9 @@ def order_network(
         from edgewatt.pages.explain import explain_page
 
         page = explain_page(
-            made.network,
-            ordering,
-            memory=made.memory,
-            policy=made.policy,
-            pinning=made.pinning,
-            view=view,
+            made.network, ordering, memory=made.memory, policy=made.policy, pinning=made.pinning, view=view,
             bound=made.bound,
-        )
+        )  # fmt: skip
         with whole_file(Path(explain)) as stream:
             stream.write(page.encode())
     if not write_json(result, json_file):
@@ -166,7 +152,6 @@ def _show_smallest(
     output: str | None,
     json_file: str | None,
 ) -> None:
-    from edgewatt.cli.parts.output import progress, write_json
     from edgewatt.orders.request import find_smallest
 
     with progress("smallest memory") as report:
@@ -193,42 +178,38 @@ def break_even_command(
         help="A network: a file or folder, or one matrix file per layer.",
     ),
     order: str = typer.Option(
-        "auto", "--order", metavar="METHOD|FILE", parser=_ORDER, help="A method, or a file of `edgewatt order -o`."
+        "auto", metavar="METHOD|FILE", parser=_ORDER, help="A method, or a file of `edgewatt order -o`."
     ),
-    against: str = typer.Option(
-        "two-optimal", "--against", metavar="METHOD|FILE", parser=_ORDER, help="The order to compare with."
-    ),
+    against: str = typer.Option("two-optimal", metavar="METHOD|FILE", parser=_ORDER, help="The order to compare with."),
     system: str = typer.Option(
         DEFAULT_SYSTEM,
-        "--system",
         autocompletion=names_of("systems"),
         parser=MACHINE,
         help="A name of `edgewatt list systems`, or a YAML file.",
     ),
     size: list[int] = typer.Option(
-        [], "--size", metavar="BYTES", parser=size_of, help="On-chip memory, such as 8KiB; repeatable."
+        [], metavar="BYTES", parser=size_of, help="On-chip memory, such as 8KiB; repeatable."
     ),
-    part: list[str] = typer.Option([], "--part", help="Memory part to compare on; repeatable."),
+    part: list[str] = typer.Option([], help="Memory part to compare on; repeatable."),
     value_format: list[str] = typer.Option([], "--format", help="Number format of the weights; repeatable."),
-    lanes: list[int] = typer.Option([], "--lanes", help="Input vectors at a time; may be repeated (default: 16)."),
-    policy: list[str] = typer.Option([], "--policy", help="Policy of the on-chip memory; repeatable."),
+    lanes: list[int] = typer.Option([], help="Input vectors at a time; may be repeated (default: 16)."),
+    policy: list[str] = typer.Option([], help="Policy of the on-chip memory; repeatable."),
     memory: int = typer.Option(None, "--memory", "-M", help="Fast memory M that a method makes its order for."),
     each: bool = typer.Option(
         False, "--each", help="Let the method make an order for every machine, not one for the first machine named."
     ),
-    timing: str = typer.Option("system", "--timing", help="system: with contention; replay: issue time alone."),
-    layout: str = typer.Option(None, "--layout", help="Memory layout of every order (default: chosen)."),
+    timing: str = typer.Option("system", help="system: with contention; replay: issue time alone."),
+    layout: str = typer.Option(None, help="Memory layout of every order (default: chosen)."),
     objective: str = typer.Option(
         None,
-        "--objective",
         help="What methods order for: energy (default), time or bytes on the system; io for I/Os alone (default with "
         "--memory).",
     ),
-    time_limit: float = typer.Option(None, "--time-limit", metavar="SECONDS", help="Stop each search after SECONDS."),
+    time_limit: float = typer.Option(None, metavar="SECONDS", help="Stop each search after SECONDS."),
     parameter: list[str] = typer.Option(
         [], "--set", "-s", metavar="NAME=VALUE", help="A parameter of the method of --order; repeatable."
     ),
-    seed: int = typer.Option(0, "--seed", help="Seed of methods that draw at random."),
+    seed: int = typer.Option(0, help="Seed of methods that draw at random."),
     output: str = writes("Write a page with maps of the savings.", "-o", "--output", "--page"),
     json_file: str = json_option(),
 ) -> None:
@@ -240,9 +221,6 @@ def break_even_command(
     Example:  edgewatt break-even net.npz --order auto --system scratchpad-8k --lanes 16 -o page.html
     Example:  edgewatt break-even net.npz --part hbm3 --size 8KiB --size 64KiB --each --time-limit 5
     """
-    from pathlib import Path
-
-    from edgewatt.cli.parts.output import progress, show_table, write_json
     from edgewatt.orders.break_even import METRICS, WORDS, break_even, change, kib
     from edgewatt.orders.break_even_page import LAYOUT_WORDS, break_even_page
     from edgewatt.orders.request import Interrupts, orders_of
@@ -257,7 +235,7 @@ def break_even_command(
             loaded, given[0], against=given[1], system=system, sizes=size or None, parts=part or None,
             formats=value_format or None, lanes=lanes or None, policies=policy or None, memory=memory, each=each,
             timing=timing, seed=seed, progress=report_progress, objective=objective, layout=layout,
-            time_limit_s=time_limit, **{name: read_value(value) for name, value in map(split_parameter, parameter)},
+            time_limit_s=time_limit, **parameters_of(parameter),
         )  # fmt: skip
     if output:
         with whole_file(Path(output)) as stream:
@@ -283,11 +261,8 @@ def break_even_command(
         *varied, "on-chip", "M", *(f"{name} energy" for name in (study.names[1], "blocking", study.names[0])),
         *(f"{WORDS[metric]} ±%" for metric in METRICS), "energy on blocking ±%", "sure %", "bound by, %",
     )  # fmt: skip
-    describe_layout = LAYOUT_WORDS.get(study.layout, study.layout)
-    title = (
-        f"{study.names[0]} against {study.names[1]}{f' on {fixed}' if fixed else ''}; energy per inference; "
-        f"layout: {describe_layout}"
-    )
+    title = f"{study.names[0]} against {study.names[1]}{f' on {fixed}' if fixed else ''}; energy per inference; "
+    title += f"layout: {LAYOUT_WORDS.get(study.layout, study.layout)}"
     show_table(heads, rows, title=title, numeric=heads[len(varied) :])
     marked = any(map(study.marked, study.points))
     for words in filter(None, (f"{'* ' if marked else ''}{study.made_for}", study.verdict, study.note)):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from edgewatt.cli.parts.arguments import PART, json_option, reads, writes
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import progress, resumable, say, show_table, write_json
 
 
 def order_tuples(
@@ -17,20 +18,13 @@ def order_tuples(
         help="A sparse matrix: SciPy npz, Matrix Market or safetensors; or a folder of a model's safetensors shards.",
     ),
     names: str = typer.Option(
-        None, "--names", metavar="TENSOR", help="Tensor to take of a file with several: a name or a pattern."
+        None, metavar="TENSOR", help="Tensor to take of a file with several: a name or a pattern."
     ),
     include: list[str] = typer.Option(
-        [],
-        "--include",
-        metavar="TENSOR",
-        help="Order these matrices of a folder: names or patterns (default: all).",
+        [], metavar="TENSOR", help="Order these matrices of a folder: names or patterns (default: all)."
     ),
-    exclude: list[str] = typer.Option(
-        [], "--exclude", metavar="TENSOR", help="Leave these matrices of a folder as they are."
-    ),
-    density: float = typer.Option(
-        None, "--density", metavar="SHARE", help="Keep this share of the weights, heaviest first."
-    ),
+    exclude: list[str] = typer.Option([], metavar="TENSOR", help="Leave these matrices of a folder as they are."),
+    density: float = typer.Option(None, metavar="SHARE", help="Keep this share of the weights, heaviest first."),
     value_format: str = typer.Option(
         None, "--format", help="Number format of one matrix's values (default: fp16; `edgewatt list formats`)."
     ),
@@ -76,9 +70,7 @@ def order_tuples(
     where it was killed. Values keep their stored format.
     """
     from dataclasses import asdict
-    from pathlib import Path
 
-    from edgewatt.cli.parts.output import progress, resumable, show_table, write_json
     from edgewatt.cli.parts.tables import show_weights
     from edgewatt.orders.tuples import describe, order_file, order_folder, rows_of
     from traces.base.errors import InputError

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, NETWORKS, json_option, reads, writes
+from edgewatt.cli.parts.output import progress, say, show_table, write_json
 from edgewatt.cli.parts.source import takes_source
 
 if TYPE_CHECKING:
@@ -21,37 +22,28 @@ def prune_command(
         help="A trained network: a file or folder, or one matrix file per layer.",
     ),
     calibration: str = typer.Option(
-        None,
-        "--calibration",
-        metavar="NPZ",
-        help="Input vectors (required): array `inputs` and, for an accuracy, `labels`.",
+        None, metavar="NPZ", help="Input vectors (required): array `inputs` and, for an accuracy, `labels`."
     ),
     density: list[float] = typer.Option(
-        [],
-        "--density",
-        metavar="SHARE",
-        help="Share of the connections to keep (required); repeat it for a Pareto front.",
+        [], metavar="SHARE", help="Share of the connections to keep (required); repeat it for a Pareto front."
     ),
     memory: int = typer.Option(None, "--memory", "-M", help="Fast memory: neuron values plus the connection in hand."),
     system: str = typer.Option(
-        None, "--system", parser=MACHINE, help="Prune for this machine's memory and simulate it: a name or a file."
+        None, parser=MACHINE, help="Prune for this machine's memory and simulate it: a name or a file."
     ),
-    lanes: int = typer.Option(None, "--lanes", help="With --system: input vectors of one pass (default: 16)."),
-    rounds: int = typer.Option(3, "--rounds", min=1, help="Number of pruning steps per layer, each refitted."),
-    steps: int = typer.Option(0, "--steps", min=0, help="Number of gradient steps over all layers at the end."),
+    lanes: int = typer.Option(None, help="With --system: input vectors of one pass (default: 16)."),
+    rounds: int = typer.Option(3, min=1, help="Number of pruning steps per layer, each refitted."),
+    steps: int = typer.Option(0, min=0, help="Number of gradient steps over all layers at the end."),
     extra: int = typer.Option(
         0,
-        "--extra",
         min=0,
         metavar="IOS",
         help="Allow so many I/Os above the bound: inputs read again, connections outside windows.",
     ),
-    time_limit: float = typer.Option(
-        5.0, "--time-limit", metavar="SECONDS", help="Stop the order's search after SECONDS."
-    ),
-    seed: int = typer.Option(0, "--seed", help="The same seed gives the same network."),
+    time_limit: float = typer.Option(5.0, metavar="SECONDS", help="Stop the order's search after SECONDS."),
+    seed: int = typer.Option(0, help="The same seed gives the same network."),
     output: str = writes("Write the pruned network as npz.", "-o", "--output"),
-    order: str = writes("Write its order as npz (array `edges`).", "--order"),
+    order: str = writes("Write its order as npz (array `edges`)."),
     json_file: str = json_option("the report"),
 ) -> None:
     """Prune a trained network to fit a small memory.
@@ -63,7 +55,6 @@ def prune_command(
     Example:  edgewatt prune net.npz --system scratchpad-64k --lanes 128 --density 0.1 --density 0.2
     --calibration inputs.npz --json report.json
     """
-    from edgewatt.cli.parts.output import progress, say, show_table, write_json
     from edgewatt.orders.memory import prune_files
     from traces.base.files import check_writable
 

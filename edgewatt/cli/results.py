@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import typer
 
 from edgewatt.cli.parts.arguments import CONFIGURATIONS, json_option, named, reads, writes
-from edgewatt.cli.parts.output import say
+from edgewatt.cli.parts.output import progress, resumable, say, write_json
 
 _RECORDS = reads("a record or a folder of results", "record", "results")
-_JSON = json_option()
 
 
 def report(
@@ -34,13 +34,12 @@ def report(
 def compare(
     a: str = typer.Argument(..., parser=_RECORDS, help="Record or results folder."),
     b: str = typer.Argument(..., parser=_RECORDS, help="Record or results folder."),
-    json_file: str = _JSON,
+    json_file: str = json_option(),
 ) -> None:
     """Say what changed from A to B, and which counts explain it.
 
     Example:  edgewatt compare results/before results/after
     """
-    from edgewatt.cli.parts.output import write_json
     from edgewatt.cli.parts.tables import show_comparison
     from edgewatt.results.comparison import compare as find
 
@@ -61,7 +60,7 @@ def optimize(
     ),
     executor: str = typer.Option("processes", help="processes, inline or dask."),
     workers: int = typer.Option(None, "-j", "--workers", help="Worker processes (default: one per core)."),
-    json_file: str = _JSON,
+    json_file: str = json_option(),
 ) -> None:
     """Search a sweep's space for the Pareto front.
 
@@ -69,9 +68,6 @@ def optimize(
 
     Example:  edgewatt optimize configs/examples/optimize.yaml -s optimize.trials=40
     """
-    from pathlib import Path
-
-    from edgewatt.cli.parts.output import progress, resumable, write_json
     from edgewatt.cli.parts.tables import show_front
     from edgewatt.runs.optimization import optimize as search
 

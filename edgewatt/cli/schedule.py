@@ -7,10 +7,7 @@ from typing import Any
 import typer
 
 from edgewatt.cli.parts.arguments import MACHINE, PART, json_option, reads, shapes_of, size_of, writes
-from edgewatt.cli.parts.output import say
-
-BATCH = "Value of the inputs' first dimension where an .onnx model leaves it open (1)."
-SHAPE = "Shape of an .onnx model's input, such as image=1x3x224x224; repeatable."
+from edgewatt.cli.parts.output import parameters_of, progress, say, show_table, write_json
 
 
 def schedule(
@@ -31,8 +28,12 @@ def schedule(
         [], help="Rewrite first: fold-concat, channel-wise, kernel-wise, absorb-add or all; in-place, views."
     ),
     allocator: str = typer.Option("exact", help="Placement in the arena (`edgewatt list allocators`)."),
-    batch: int = typer.Option(None, help=BATCH),
-    shape: list[str] = typer.Option([], metavar="NAME=SIZES", help=SHAPE),
+    batch: int = typer.Option(
+        None, help="Value of the inputs' first dimension where an .onnx model leaves it open (1)."
+    ),
+    shape: list[str] = typer.Option(
+        [], metavar="NAME=SIZES", help="Shape of an .onnx model's input, such as image=1x3x224x224; repeatable."
+    ),
     alignment: str = typer.Option(
         "64", help="Align offsets to so many bytes; graph: to the largest divisor of all sizes."
     ),
@@ -73,18 +74,16 @@ def schedule(
     Prints peak memory, arena and off-chip traffic of the file's order, of Kahn's and of the schedule, and whether the
     schedule is proved to be the best.
     """
-    from edgewatt.cli.parts.output import progress, read_value, split_parameter, write_json
     from edgewatt.operators.request import ScheduleRequest, find_schedule
 
     request = ScheduleRequest(
-        model=model, batch=batch, shapes=shapes_of(shape), alignment=alignment, rewrite=rewrite,
-        banks=banks, part=part,
-        encoder=encoder, output=output, page=page,
+        model=model, batch=batch, shapes=shapes_of(shape), alignment=alignment, rewrite=rewrite, banks=banks,
+        part=part, encoder=encoder, output=output, page=page,
         search={
             "objective": objective, "machine": system, "method": method, "allocator": allocator,
             "onchip_bytes": onchip_bytes, "block_bytes": block_bytes, "budget_bytes": budget_bytes,
             "time_limit_s": time_limit, "evaluations": evaluations, "seed": seed,
-            **{name: read_value(value) for name, value in map(split_parameter, parameter)},
+            **parameters_of(parameter),
         },
     )  # fmt: skip
     with progress("schedule") as report:
@@ -100,21 +99,16 @@ def schedule(
 
 
 def _print(scheduled: Any) -> None:
-    from edgewatt.cli.parts.output import show_table
     from edgewatt.operators.words import describe_arena, describe_proof, order_lines
     from traces.base.units import engineering
 
     result, rows = scheduled.result, scheduled.rows
     columns = [f"{row['order']} order" for row in rows]
-    show_table(
-        ("", *columns),
-        [
-            (text, *(f"{value:,}" if isinstance(value, int) else value for value in values))
-            for text, values in order_lines(rows, scheduled.sizes)
-        ],
-        title=result.graph.name,
-        numeric=columns,
-    )
+    lines = [
+        (text, *(f"{value:,}" if isinstance(value, int) else value for value in values))
+        for text, values in order_lines(rows, scheduled.sizes)
+    ]
+    show_table(("", *columns), lines, title=result.graph.name, numeric=columns)
     for reason in dict.fromkeys(row["traffic_left_out"] for row in rows if "traffic_left_out" in row):
         say(f"off-chip traffic left out: {reason}")
     say(describe_proof(result))
@@ -155,7 +149,6 @@ def arena(
 
     Exit status 1 if the capacity is not met; the message says whether that is proved impossible.
     """
-    from edgewatt.cli.parts.output import write_json
     from edgewatt.operators.arena import place_buffers
 
     placed = place_buffers(

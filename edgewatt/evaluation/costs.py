@@ -6,25 +6,17 @@ from typing import Any
 
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
-from traces.base.errors import InputError, shown
 from traces.base.progress import Progress
 from traces.base.units import engineering
 from traces.layout.settings import Layout
 from traces.networks.network import Network
 from traces.trace.chunks import STREAMS
 
-TIMINGS = ("replay", "system")
 LEAST_CHANGE = 5e-4  # a change below it is no difference: sentences print tenths of a per cent, and it would be 0.0 %
 
 
 def differs(cost: float, other: float) -> bool:
     return cost != other and abs(cost - other) >= LEAST_CHANGE * abs(other)
-
-
-def check_timing(timing: str) -> str:
-    if timing not in TIMINGS:
-        raise InputError(f"timing must be 'system' or 'replay', not {shown(timing)}")
-    return timing
 
 
 def rows_of(machine: Machine, layout: Layout) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgewatt.evaluation.costs import LEAST_CHANGE, check_timing, costs_of, describe_change, differs, rows_of
+from edgewatt.evaluation.costs import LEAST_CHANGE, costs_of, describe_change, differs, rows_of
 from edgewatt.results.verdict import MATTERS, Gain, gain_of
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import Machine
@@ -23,7 +23,7 @@ from reorder.edges.methods.tiles import BestTile, best_tile
 from reorder.edges.search.objectives import MACHINE_OBJECTIVES, Objective, io
 from reorder.order import check_limits
 from reorder.order import order as order_edges
-from traces.base.errors import InputError, unknown_name
+from traces.base.errors import InputError, shown, unknown_name
 from traces.base.progress import Progress
 from traces.base.units import describe_shares, engineering
 from traces.layout.kind import LAYOUTS
@@ -102,7 +102,8 @@ class MachineCost:
     def __post_init__(self) -> None:
         if self.objective not in MACHINE_OBJECTIVES:
             raise unknown_name("objective of a machine", self.objective, MACHINE_OBJECTIVES)
-        check_timing(self.timing)
+        if self.timing not in ("system", "replay"):
+            raise InputError(f"timing must be 'system' or 'replay', not {shown(self.timing)}")
         if self.machine.part is None:
             raise InputError("the machine has no DRAM part: energy and time need one")
         if self.machine.scratchpad is None and not self.machine.caches:
@@ -304,7 +305,6 @@ def linear_objective(model: MachineCost, shape: MachineShape) -> Objective:
 
 
 def view_on_machine(model: MachineCost, ordering: Ordering, progress: Progress | None = None) -> MachineView:
-    """Return the order beside two-optimal on the machine, with one sentence: whether it pays there, and why."""
     model.check_plain()
     cost, plain = model.costs(ordering.edges, progress), model.costs(model.plain, progress)
     words = sentence(model, ordering.method, cost, plain)
@@ -349,34 +349,27 @@ def sentence(model: MachineCost, name: str, cost: Mapping[str, Any], plain: Mapp
     where = f"{describe_machine(model.machine)}, layout {model.layout.kind}, {inputs}"
     amounts = f"{write_amount(other, what)} for two-optimal and {write_amount(mine, what)} for {name}"
     figures = f"{amounts}, {100 * change:+.1f} %"
-    because = f"{describe_change(dict(cost), dict(plain), what)}; {_describe_time(name, cost, plain)}"
+    times = (
+        f"{write_amount(one['time'], 'time')} for {order}, bound by {describe_shares(one['bound_by'])} %"
+        for order, one in (("two-optimal", plain), (name, cost))
+    )
+    because = f"{describe_change(dict(cost), dict(plain), what)}; time {' and '.join(times)}"
     if mine == other:
         return f"It does not pay in {what} on {where}: both orders cost {write_amount(mine, what)}."
     if not differs(mine, other):
         apart = f"{write_amount(abs(mine - other), what)} apart, less than {100 * LEAST_CHANGE:g} %"
         return f"It makes no difference in {what} on {where}: {write_amount(other, what)} for both orders, {apart}."
-    if abs(change) < MATTERS:
-        return f"The order is irrelevant in {what} on {where}: {figures}, because {because}."
-    if mine < other:
-        return f"It pays in {what} on {where}: {figures}, because {because}."
-    return f"It does not pay in {what} on {where}: {figures}, because {because}."
+    irrelevant, pays = abs(change) < MATTERS, mine < other
+    verdict = "The order is irrelevant" if irrelevant else "It pays" if pays else "It does not pay"
+    return f"{verdict} in {what} on {where}: {figures}, because {because}."
 
 
 def cost_per_inference(cost: Mapping[str, Any], lanes: int) -> dict[str, Any]:
-    """Return what `MachineCost.costs` says, of one of so many inputs at a time."""
     if lanes == 1:
         return dict(cost)
     shares = {key: cost[key] / lanes for key in ("bytes", "energy", "time")}
     parts = {key: {name: value / lanes for name, value in cost[key].items()} for key in ("streams", "terms")}
     return {**cost, **shares, **parts}
-
-
-def _describe_time(name: str, cost: Mapping[str, Any], plain: Mapping[str, Any]) -> str:
-    each = (
-        f"{write_amount(one['time'], 'time')} for {order}, bound by {describe_shares(one['bound_by'])} %"
-        for order, one in (("two-optimal", plain), (name, cost))
-    )
-    return f"time {' and '.join(each)}"
 
 
 def describe_machine(machine: Machine) -> str:

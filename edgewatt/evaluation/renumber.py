@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from edgewatt.evaluation.machine_cost import MachineCost, machine_parameters, order_on_machine
 from reorder.base import Ordering
 from reorder.edges.machine.numbering import numberings
 from reorder.edges.machine.surrogate import Int64Array
 from reorder.edges.search.budget import Budget
-from reorder.order import check_limits, order
+from reorder.order import check_limits
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.networks.network import Network, renumbered
@@ -46,8 +48,6 @@ def renumber_on_machine(
     **parameters: Any,
 ) -> Renumbered:
     """Return the numbering and order that cost least on the model's machine; never worse than `auto` without."""
-    import numpy as np
-
     check_limits(seed, time_limit_s)
     machine_parameters(model, "auto", parameters)  # refuses what it does not know
     network, cache = model.network, model.shape().cache
@@ -62,11 +62,10 @@ def renumber_on_machine(
     def left(share: float) -> float | None:
         return None if time_limit_s is None else max(1e-3, share * budget.left())
 
-    plain = order(network, "two-optimal", memory=3).edges
     own = order_on_machine(model, "auto", seed=seed, time_limit_s=left(FIRST), progress=progress, **parameters)
     best = Renumbered(
-        network, np.arange(network.n_neurons), own, model, _fills(model, own.edges), _fills(model, plain),
-        own.parameters["value"], model(plain),
+        network, np.arange(network.n_neurons), own, model, _fills(model, own.edges), _fills(model, model.plain),
+        own.parameters["value"], model(model.plain),
     )  # fmt: skip
     tried: list[tuple[int, int, Int64Array, Int64Array, MachineCost]] = []
     for number, edges in numberings(network, cache, seed):
@@ -79,9 +78,8 @@ def renumber_on_machine(
             given=(("tiles by number", edges),), **parameters,
         )  # fmt: skip
         value = ordering.parameters["value"]
-        if (
-            ordering.parameters["evaluated_by"] != best.ordering.parameters["evaluated_by"]
-        ):  # not simulated the same way
+        ours, theirs = (each.parameters["evaluated_by"] for each in (ordering, best.ordering))
+        if ours != theirs:  # not simulated the same way
             value, best = other(ordering.edges), replace(best, value=best.model(best.ordering.edges))
         if value < best.value:
             best = replace(

@@ -3,9 +3,6 @@
 Savings are in I/Os of the model, bytes over the memory bus, energy and time. The break-even size of a metric is the
 largest on-chip memory with which the order still saves.
 
-Orders by a method's name are made once, for the first machine asked for, and simulated on the others too; or for each
-machine anew. Each then answers for itself, so only the sizes asked for are simulated.
-
 Savings need not fall steadily. Where the legal sizes are few or cheap, every one is simulated. Else I/Os are counted at
 every size of a scratchpad, energy and time simulated at the sizes asked for and where I/Os begin or cease to be saved,
 and each change between two of these is found by bisection. `BreakEven.searched` says which it was.
@@ -88,7 +85,6 @@ class BreakEvenPoint:
 
     @property
     def gain(self) -> Gain:
-        """Energy and time of the order against `against`, and how sure the energy is."""
         return gain_between(self.order, self.against)
 
     @property
@@ -96,7 +92,6 @@ class BreakEvenPoint:
         return None if self.blocking is None else gain_between(self.order, self.blocking)
 
     def reason(self) -> str:
-        """Return how energy and bytes of an inference change and by which terms and streams, in words."""
         order, against = (cost_per_inference(cost, self.choice.lanes) for cost in (self.order, self.against))
         return describe_change(order, against)
 
@@ -229,21 +224,13 @@ def break_even(
     ranges = {choice: range_of(model, choice, sizes) for choice in choices}
     at_first = ranges[choices[0]].first
     orders = PlayedOrders(
-        at_first,
-        (order, against),
-        each=each,
-        by_io=chosen == "io",
-        memory=memory,
-        time_limit_s=time_limit_s,
+        at_first, (order, against), each=each, by_io=chosen == "io", memory=memory, time_limit_s=time_limit_s,
         parameters=parameters,
-    )
+    )  # fmt: skip
     study = StudyCosts(orders, progress, sum(len(its.requested) for its in ranges.values()) if each else None)
     points: list[BreakEvenPoint] = []
-    sizes_of: dict[str, dict[str, int | None]] = {}
-    beyond: dict[str, tuple[str, ...]] = {}
-    crossings: dict[str, dict[str, tuple[tuple[int, bool], ...]]] = {}
+    changes: dict[str, dict[str, Changes]] = {}
     searched: dict[str, tuple[str, ...]] = {}
-    starts: dict[str, int | None] = {}  # of the first choice
     for choice, its in ranges.items():
         legal, requested = its.legal, its.requested
         at = partial(_point, study, choice, its)
@@ -256,19 +243,18 @@ def break_even(
             legal = probes = requested
         exact = saves_io and len(saves_io) == len(between)
         searched[str(choice)] = METRICS if probes == between else ("io",) if exact else ()
-        changes: dict[str, Changes] = {}
+        of = changes.setdefault(str(choice), {})
         for metric in METRICS:
             if metric == "io" and exact:
-                changes[metric] = changes_of(saves_io.__getitem__, between, between)
+                of[metric] = changes_of(saves_io.__getitem__, between, between)
             else:
-                changes[metric] = changes_of(partial(_saves, at, metric), probes, legal)
-        crossings[str(choice)] = {metric: found.crossings for metric, found in changes.items()}
-        sizes_of[str(choice)] = {metric: found.last for metric, found in changes.items()}
-        starts = starts or {metric: found.first for metric, found in changes.items()}
-        beyond[str(choice)] = tuple(metric for metric, found in changes.items() if found.to_the_end)
-    verdict = _verdict(orders.names, points, choices[0], starts, sizes_of, beyond, crossings)
+                of[metric] = changes_of(partial(_saves, at, metric), probes, legal)
+    verdict = _verdict(orders.names, points, choices[0], changes[str(choices[0])])
     made_for = _made_for(orders, f"{kib(size_of(at_first.machine))}, {choices[0]}")
     notes = _moved(sizes or (), ranges[choices[0]]), _note(orders, len(points))
+    sizes_of = {choice: {metric: found.last for metric, found in of.items()} for choice, of in changes.items()}
+    beyond = {c: tuple(metric for metric, found in of.items() if found.to_the_end) for c, of in changes.items()}
+    crossings = {choice: {metric: found.crossings for metric, found in of.items()} for choice, of in changes.items()}
     return BreakEven(
         verdict, tuple(points), sizes_of, beyond, model.layout.kind, orders.names, study.evaluations, crossings,
         searched, " ".join(filter(None, notes)), made_for,
@@ -285,7 +271,6 @@ def _made_for(orders: PlayedOrders, machine: str) -> str:
 
 
 def _moved(sizes: Sequence[int], its: StudyRange) -> str:
-    """Say which of the sizes asked for the machine cannot have."""
     other = [kib(size) for size in sizes if size not in its.requested]
     return f"The machine cannot have {_listed(other)}: the nearest sizes were taken." if other else ""
 
@@ -374,13 +359,7 @@ def _saves(at: Callable[[int], BreakEvenPoint], metric: str, size: int) -> bool:
 
 
 def _verdict(
-    names: tuple[str, ...],
-    points: Sequence[BreakEvenPoint],
-    choice: StudyChoice,
-    starts: Mapping[str, int | None],
-    break_even: Mapping[str, Mapping[str, int | None]],
-    beyond: Mapping[str, tuple[str, ...]],
-    crossings: Mapping[str, Mapping[str, tuple[tuple[int, bool], ...]]],
+    names: tuple[str, ...], points: Sequence[BreakEvenPoint], choice: StudyChoice, changes: Mapping[str, Changes]
 ) -> str:
     mine = [point for point in points if point.choice == choice]
     text = f"{names[0]} against {names[1]} on {choice}: "
@@ -394,12 +373,13 @@ def _verdict(
             no_difference.append(WORDS[metric])
             continue
         best = max(mine, key=lambda point: point.saving(metric))
-        start, last = starts[metric], break_even[str(choice)][metric]
+        found = changes[metric]
+        start, last = found.first, found.last
         if start is None or last is None:
             not_in.append(WORDS[metric])
             continue
-        end = " on" if metric in beyond[str(choice)] else f" to {kib(last)}" if last > start else ""
-        gaps = sum(not saves for size, saves in crossings[str(choice)][metric] if start <= size < last)
+        end = " on" if found.to_the_end else f" to {kib(last)}" if last > start else ""
+        gaps = sum(not saves for size, saves in found.crossings if start <= size < last)
         but = f", but for {gaps} stretch{'es' if gaps > 1 else ''} between" if gaps else ""
         where = f"{'from' if end else 'at'} {kib(start)}{end}{but}"
         most = f"most at {kib(best.size_bytes)}: {change(best.saving(metric))} %"

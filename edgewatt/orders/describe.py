@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from edgewatt.results.record import Record
+from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, gap, io_bounds
 from reorder.base import Ordering, Task
 from reorder.edges.bounds.bounds import LARGEST_WORK, NetworkBound, expansion_work, lower_bound, theorem_1
 from reorder.edges.methods.tiles import Tile
+from reorder.edges.search.objectives import report
 from reorder.edges.search.small import least_total
+from reorder.order import order
 from traces.networks.network import Network
+from traces.readers.parts.layers import zero_pattern
 
 MOST_CELLS = 1 << 26  # of a matrix that is looked at for patterns of zeros
 WORK_PER_S = 1 << 29  # of slow bounds, roughly: 2^33 take 14 s of one core
@@ -31,11 +39,9 @@ def bound_within(network: Network, memory: int, time_limit_s: float | None) -> t
     return lower_bound(network, memory, work), note
 
 
-def bound_of_policy(network: Network, order: Ordering, task: Task, bound: NetworkBound) -> NetworkBound:
+def bound_of_policy(network: Network, ordering: Ordering, task: Task, bound: NetworkBound) -> NetworkBound:
     """Return the better of a bound and of what a search proves for all orders of a small network under one policy."""
-    from hwmodel.fastmemory.iomodel import count_io
-
-    counts = count_io(network, order, memory=task.memory, policy=task.policy, pinning=task.pinning)
+    counts = count_io(network, ordering, memory=task.memory, policy=task.policy, pinning=task.pinning)
     least = least_total(network, task, counts.total)
     return NetworkBound(least, least - theorem_1(network), "search") if least > bound.total else bound
 
@@ -50,10 +56,6 @@ def describe_order(
     bound: NetworkBound | None = None,
 ) -> dict[str, Any]:
     """Return counts of an order and of two-optimal under every policy, bounds and gaps, as plain values."""
-    from hwmodel.fastmemory.iomodel import compact_growth_memory, count_io, gap, io_bounds
-    from reorder.edges.search.objectives import report
-    from reorder.order import order
-
     task = Task(memory, policy, pinning, objective)
     plain = order(network, "two-optimal", memory=memory, policy=policy, pinning=pinning)
     theorem, best = io_bounds(network), bound or lower_bound(network, memory)
@@ -97,11 +99,6 @@ def describe_order(
 
 def order_file(ordering: Ordering, result: dict[str, Any]) -> bytes:
     """Return an npz with `edges` (int64[W]) and, as text, what it was made with."""
-    import io
-    import json
-
-    import numpy as np
-
     kept = ("network", "memory", "policy", "pinning", "method", "parameters", "seed", "truncated")
     buffer = io.BytesIO()
     np.savez_compressed(buffer, edges=ordering.edges, made_with=json.dumps({key: result[key] for key in kept}))
@@ -109,8 +106,6 @@ def order_file(ordering: Ordering, result: dict[str, Any]) -> bytes:
 
 
 def sizes_of(network: Network) -> str:
-    import numpy as np
-
     count = 0 if network.layer is None else len(np.unique(network.layer))
     layers = f", {count} layer{'s' if count > 1 else ''}" if count else ""
     stored = "" if network.weight_ids is None else f" of {int(network.weight_ids.max()) + 1:,} stored weights"
@@ -120,8 +115,6 @@ def sizes_of(network: Network) -> str:
 
 def described(matrix: Any) -> str:
     """Return what a SciPy matrix holds in words: size, density and, where there is one, the pattern of its zeros."""
-    from traces.readers.parts.layers import zero_pattern
-
     n_rows, n_columns = matrix.shape
     share = matrix.nnz / max(1, n_rows * n_columns)
     text = f"{n_rows:,} x {n_columns:,}, {matrix.nnz:,} entries ({100 * share:.1f} %)"

@@ -9,9 +9,10 @@ from typing import Any
 
 from edgewatt.evaluation.costs import rows_of
 from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine, settled, what_is_open
+from hwmodel.dram.engine import load_part
 from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.iomodel import io_curve
-from hwmodel.machine import Machine
+from hwmodel.machine import BusSpec, Machine
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.surrogate import Int64Array
 from reorder.order import order as make_order
@@ -87,9 +88,6 @@ def with_memory(machine: Machine, **keys: Any) -> Machine:
 
 
 def with_part(machine: Machine, part: str) -> Machine:
-    from hwmodel.dram.engine import load_part
-    from hwmodel.machine import BusSpec
-
     if part == machine.part.name:
         return machine
     loaded = load_part(part)
@@ -154,8 +152,7 @@ def _nearest(legal: Sequence[int], wished: Sequence[int]) -> list[int]:
 
 
 class PlayedOrders:
-    """Which two orders are played on a machine: those given on every one; those by a method's name as the method makes
-    them, once for the machine of `model` or, with `each`, for every one. The model of a machine stands for it.
+    """Which two orders are played on a machine: those given, and those that a method makes for `model` or for `each`.
 
     names: what both are called. made: which of these a method makes for a machine (row by row is the same for all).
     notes: what time limits left open, by machine ('': of the one for all). Orders for I/Os alone (`by_io`) are made for
@@ -167,15 +164,15 @@ class PlayedOrders:
         model: MachineCost,
         orders: tuple[Any, Any],
         *,
-        each: bool = False,
-        by_io: bool = False,
-        memory: int | None = None,
-        time_limit_s: float | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        each: bool,
+        by_io: bool,
+        memory: int | None,
+        time_limit_s: float | None,
+        parameters: Mapping[str, Any],
     ) -> None:
-        self._parameters = dict(parameters or {})
-        if self._parameters and not isinstance(orders[0], str):
-            raise InputError(f"{next(iter(self._parameters))} is a parameter of a method: the order is given")
+        self._parameters = parameters
+        if parameters and not isinstance(orders[0], str):
+            raise InputError(f"{next(iter(parameters))} is a parameter of a method: the order is given")
         self.model, self.each, self.by_io, self.memory, self.time_limit_s = model, each, by_io, memory, time_limit_s
         self._given = tuple(
             None if isinstance(order, str)
@@ -214,10 +211,9 @@ class PlayedOrders:
         return bool(self.made) and self.memory is None and (self.each or same)
 
     def _pair(self, model: MachineCost, where: str, progress: Progress | None) -> tuple[Int64Array, Int64Array]:
-        options: tuple[dict[str, Any], ...] = (self._parameters, {})
         one, other = (
             self._make(model, name, where, progress, parameters) if given is None else given
-            for name, given, parameters in zip(self.names, self._given, options, strict=True)
+            for name, given, parameters in zip(self.names, self._given, (self._parameters, {}), strict=True)
         )
         return one, other
 

@@ -127,7 +127,6 @@ def renumber(
 
 
 def check_evicts(model: MachineCost, policy: str, pinning: str) -> None:
-    """Refuse a policy or pinning that is neither the default nor what the machine has."""
     own = model.evicts
     for name, given, usual in (("policy", policy, "min"), ("pinning", pinning, "literal")):
         if given not in (usual, own[name]):

@@ -72,11 +72,6 @@ def order_folder(
     )  # fmt: skip
 
 
-def read_matrix_file(file: str, *, names: str | None, density: float | None, layout: str) -> Any:
-    matrix = read_matrix(file, names=[names] if names else None, layout=layout)
-    return matrix if density is None else prune_matrix(matrix, density=density)
-
-
 def order_file(
     file: str,
     output: str | None,
@@ -101,7 +96,9 @@ def order_file(
             f"--part weighs ones and edges for --metric energy: --metric {options['metric']} has no use for it"
         )
     TUPLE_ORDERS[options["method"]]  # an unknown name is said before the work starts
-    given = read_matrix_file(file, names=names, density=density, layout=options["layout"])
+    given = read_matrix(file, names=[names] if names else None, layout=options["layout"])
+    if density is not None:
+        given = prune_matrix(given, density=density)
     say(f"{file}: {described(given)}")
     bits, value_format = 16 if id_bits is None else id_bits, options["value_format"]
     with running() as progress:

@@ -84,7 +84,6 @@ class ArenaMap:
 
 
 def arena_page(shown: ArenaMap) -> str:
-    """Return the page as HTML; it loads nothing from elsewhere. Time and size linear in the buffers and steps."""
     columns = ("buffer", "bytes", "offset", "from", "to", *(("bank",) if len(shown.banks) > 1 else ()))
     rows = []
     for i in shown.at_peak.tolist():

@@ -15,24 +15,19 @@ def card_html(verdict: Verdict) -> str:
     if not verdict.cards:
         return ""
     cards = verdict.cards[:MOST_CARDS]
-    with_blocks, with_more = (any(name in each.gains for each in cards) for name in ("blocking", "format"))
-    with_stride = any(each.gains.get("stride") for each in cards)
-    heads = [
-        "hardware", "take", "energy", "order alone", *(["on blocking"] if with_blocks else []),
-        *(["format alone"] if with_more else []), *(["stride alone"] if with_stride else []), "time", "sure",
-    ]  # fmt: skip
+    compared = {"on blocking": "blocking", "format alone": "format", "stride alone": "stride"}
+    compared = {head: name for head, name in compared.items() if any(name in card.gains for card in cards)}
+    heads = ["hardware", "take", "energy", "order alone", *compared, "time", "sure"]
     rows = []
     for card in cards:
         order = card.gains.get("row by row") or card.gains.get("first order")
-        gains = [order, *([card.gains.get("blocking")] if with_blocks else [])]
-        gains += [card.gains.get("format")] if with_more else []
-        gains += [card.gains.get("stride")] if with_stride else []
         time = f" <small>({100 * order.time:+.1f} %)</small>" if order else ""
         cells = [
             f"<th scope=row>{text(card.hardware)}</th>",
             f'<td data-head="take">{text(card.take)}</td>',
             f'<td data-head="energy">{text(energy(card.energy_pj))}</td>',
-            *(_cell(gain, head) for gain, head in zip(gains, heads[3:], strict=False)),
+            _cell(order, "order alone"),
+            *(_cell(card.gains.get(name), head) for head, name in compared.items()),
             f'<td data-head="time" title="{text(f"bound by {card.bound_by} %" if card.bound_by else "")}">'
             f"{text(duration(card.time_ns))}{time}</td>",
             f'<td data-head="sure">{100 * card.holds:.0f} %</td>',
@@ -57,10 +52,9 @@ def card_html(verdict: Verdict) -> str:
 def _cell(gain: Gain | None, head: str) -> str:
     if gain is None:
         return f'<td data-head="{head}" class="soft">-</td>'
-    if not gain.matters:
-        return f'<td data-head="{head}" class="soft">irrelevant <small>({text(gain.ends)})</small></td>'
-    if not gain.decided:
-        return f'<td data-head="{head}" class="soft">not decided <small>({text(gain.ends)})</small></td>'
+    if not gain.matters or not gain.decided:
+        says = "not decided" if gain.matters else "irrelevant"
+        return f'<td data-head="{head}" class="soft">{says} <small>({text(gain.ends)})</small></td>'
     colour = "good" if gain.energy < 0 else "bad"
     seeds = "" if gain.seeds is None else f"; seeds {100 * gain.seeds[0]:+.0f} .. {100 * gain.seeds[1]:+.0f}"
     return (

@@ -12,20 +12,11 @@ from typing import Any
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.comparison import pareto_front
 from edgewatt.results.record import Record
-from edgewatt.results.record_rows import (
-    NAMING,
-    Table,
-    distinct_labels,
-    flat,
-    per_inference,
-    row_of,
-    shorten_names,
-)
+from edgewatt.results.record_rows import NAMING, Table, distinct_labels, flat, per_inference, row_of, shorten_names
 from edgewatt.results.swept import Axis, Configs, rows_with_axes
 from edgewatt.results.verdict import Measured, Verdict
 
 Row = dict[str, Any]
-
 
 MAX_CURVES = 24
 MOST_RECORDS = 1 << 20
@@ -49,12 +40,11 @@ class Curves:
         self._order: dict[str, int] = {}
 
     def take(self, record: Record, row: Row) -> None:
-        if "io" in row:
-            self._stride = row["stride"] if self._stride is None else self._stride
-            if row["stride"] == self._stride:
-                self._take_io(record, row)
-
-    def _take_io(self, record: Record, row: Row) -> None:
+        if "io" not in row:
+            return
+        self._stride = row["stride"] if self._stride is None else self._stride
+        if row["stride"] != self._stride:
+            return
         index = self._order.setdefault(row["ordering"], len(self._order))
         series = (row["network"], index, row["policy"])
         if series not in self._marks and len(self._marks) >= MAX_CURVES:
@@ -214,26 +204,13 @@ def gather(
     if front:
         on_front = set(front)
         rows.put("on_front", [True if number in on_front else None for number in range(len(rows))])
-    return ReportData(
-        title,
-        rows,
-        base,
-        front,
-        curves.io_marks(renamed),
-        failed,
-        axes,
-        _groups(rows, axes),
-        about,
-        verdict,
-    )
+    marks, groups = curves.io_marks(renamed), _groups(rows, axes)
+    return ReportData(title, rows, base, front, marks, failed, axes, groups, about, verdict)
 
 
 def _changes(values: list[Any], bases: Sequence[int | None], base: int) -> list[float | None]:
-    changes: list[float | None] = []
-    for value, own in zip(values, bases, strict=True):
-        before = values[base if own is None else own]
-        changes.append(value / before - 1 if value is not None and before else None)
-    return changes
+    before = (values[base if own is None else own] for own in bases)
+    return [x / was - 1 if x is not None and was else None for x, was in zip(values, before, strict=True)]
 
 
 MAX_GROUPS = 24

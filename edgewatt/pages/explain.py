@@ -122,14 +122,9 @@ def explain_page(
         machine="" if view is None else machine_part(view),
         most=f"{most:,}",
     )
-    return Page(
-        f"{network.name}, ordered by {ordering.method}",
-        body,
-        subtitle=settings,
-        style=asset(__file__, "explain.css"),
-        data=data,
-        script=asset(__file__, "explain.js"),
-    ).html()
+    style, script = asset(__file__, "explain.css"), asset(__file__, "explain.js")
+    title = f"{network.name}, ordered by {ordering.method}"
+    return Page(title, body, subtitle=settings, style=style, data=data, script=script).html()
 
 
 def machine_part(view: MachineView) -> str:

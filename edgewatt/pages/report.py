@@ -28,8 +28,9 @@ from edgewatt.pages.figures import save_figures
 from edgewatt.pages.html.page import Page, asset, text
 from edgewatt.results.record import Record, of_our_shape
 from edgewatt.results.record_rows import COLUMNS, NAMING, Table, column, column_title, distinct, format_value
-from edgewatt.results.store import open_records
+from edgewatt.results.store import Store, open_records
 from traces.base.errors import InputError
+from traces.base.files import whole_file
 from traces.base.units import SCALES, prefixed
 
 _DIGITS = {"text": None, "count": 0, "share": -1, "quantity": 0, "decimal": 4}  # after the point, by kind of column
@@ -48,8 +49,6 @@ def report(
     output: the HTML file. title: of the page. figures: folder for every chart as PDF, SVG and PNG. Raises InputError if
     there is nothing to show or a file cannot be read or written, MissingExtraError without the extra 'report'.
     """
-    from traces.base.files import whole_file
-
     data = read_results(results, title)
     with of_our_shape("a record"):
         drawn = charts(data)
@@ -59,8 +58,6 @@ def report(
 
 
 def read_results(results: str | Path | Sequence[str | Path], title: str | None = None) -> ReportData:
-    from edgewatt.results.store import Store
-
     folders = [Path(results)] if isinstance(results, (str, Path)) else [Path(each) for each in results]
     if not folders:
         raise InputError("a report needs at least one results folder or record")
@@ -149,7 +146,6 @@ MOST_AXES = 10  # of the parallel coordinates
 
 
 def _choosers(data: ReportData) -> dict[str, Any]:
-    """Return what the reader may put on axes."""
     rows = data.rows
     numeric = [(key, column_title(key)) for key in _NUMBERS if len(set(rows.values(key))) > 1]
     numeric += [(a.key, a.title) for a in data.axes if a.numeric]

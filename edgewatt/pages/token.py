@@ -19,7 +19,6 @@ def token_page(
     tensors: tuple[Heads, Sequence[Sequence[object]]],
     left_out: int,
 ) -> str:
-    """Return the page as HTML; it loads nothing from elsewhere."""
     body = f'<section class="verdict">{"".join(f"<p>{text(line)}</p>" for line in lines)}</section>'
     for heading, heads, rows, pj in parts:
         bars = _bars([str(row[0]) for row in rows], pj, heading)

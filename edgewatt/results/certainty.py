@@ -64,25 +64,23 @@ def by_source(energy: Mapping[str, Any]) -> Floats:
 
 
 @cache
-def directions(draws: int = DRAWS) -> Floats:
+def directions() -> Floats:
     ratio = 1.0
     for _ in range(64):  # the root of x^(d + 1) = x + 1
         ratio = (1.0 + ratio) ** (1.0 / (len(SOURCES) + 1))
     steps = ratio ** -np.arange(1.0, len(SOURCES) + 1)
-    return np.asarray(2.0 * ((0.5 + np.arange(1, draws + 1)[:, None] * steps) % 1.0) - 1.0)
+    return np.asarray(2.0 * ((0.5 + np.arange(1, DRAWS + 1)[:, None] * steps) % 1.0) - 1.0)
 
 
-def drawn(sums: Floats, draws: int = DRAWS) -> Floats:
-    """Return float64[points, draws]: the energy of each point in each draw. sums: `by_source` of each, stacked."""
-    z = directions(draws)
-    total = np.zeros((len(sums), draws))
-    for source in range(len(SOURCES)):
-        pj, low, high = sums[:, source, 0], sums[:, source, 1], sums[:, source, 2]
-        some = pj > 0
-        up, down = np.ones(len(sums)), np.ones(len(sums))
-        up[some], down[some] = np.maximum(high[some] / pj[some], 1.0), np.clip(low[some] / pj[some], 1e-9, 1.0)
-        along = z[:, source]
-        total += pj[:, None] * np.where(along > 0, up[:, None] ** along, down[:, None] ** -along)
+def drawn(sums: Floats) -> Floats:
+    """Return float64[points, DRAWS]: the energy of each point in each draw. sums: `by_source` of each, stacked."""
+    pj, low, high = np.moveaxis(sums, 2, 0)
+    down, up = (np.divide(end, pj, out=np.ones_like(pj), where=pj > 0) for end in (low, high))
+    down, up = np.clip(down, 1e-9, 1.0), np.maximum(up, 1.0)
+    total = np.zeros((len(sums), DRAWS))
+    for source, along in enumerate(directions().T):
+        of = np.s_[:, source, None]
+        total += pj[of] * np.where(along > 0, up[of] ** along, down[of] ** -along)
     return total
 
 

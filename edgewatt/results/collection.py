@@ -17,7 +17,7 @@ from edgewatt.results.record_rows import per_inference, row_of
 from edgewatt.results.store import open_records, open_results
 from edgewatt.results.verdict import Measured
 from traces.base.errors import InputError, MissingExtraError
-from traces.base.files import harmless
+from traces.base.files import harmless, whole_file
 
 
 def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
@@ -27,8 +27,6 @@ def collect(results: str | Path, output: str | Path) -> tuple[int, int]:
     `edgewatt.results.record_rows.row_of`, then every scalar of the configuration as ``config.KEY`` and of
     the results as ``results.KEY``. Raises InputError for another suffix, no records, or a damaged record.
     """
-    from traces.base.files import whole_file
-
     output = Path(output)
     if output.suffix not in (".parquet", ".csv"):
         raise InputError(f"{output}: expected a name ending in .parquet or .csv")
@@ -112,8 +110,7 @@ def frame(records: Iterable[Record] | str | Path) -> Any:
 def flat_row(record: Record) -> dict[str, Any]:
     row = row_of(record)
     for part in ("config", "results"):
-        for key, value in _leaves(record.canonical[part], part):
-            row[key] = value
+        row.update(_leaves(record.canonical[part], part))
     row["duration_s"] = record.provenance.get("duration_s")
     row["counts_version"] = record.counts_version
     return row

@@ -139,7 +139,7 @@ class Comparison(Sequence[dict[str, Any]]):
             return [self[k] for k in range(*index.indices(len(self)))]
         a, b = self._of_a[index], self._of_b[index]
         first, second = self._first.rows, self._second.rows
-        differs = {key: [x, y] for key, x, y in _differing(self._first.configs[a], self._second.configs[b])}
+        differs = _differing(self._first.configs[a], self._second.configs[b])
         versions = [first.values("counts_version")[a], second.values("counts_version")[b]]
         if versions[0] != versions[1]:
             differs["counts_version"] = versions
@@ -173,9 +173,7 @@ _NOTHING = (0, 0)
 _WORDS = {"memory": "M ", "seed": "seed "}
 
 
-def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+def _differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, list[Any]]:
     unlike = {key for key in a.keys() | b.keys() if a.get(key) != b.get(key)}
     x, y = (flat({key: value for key, value in each.items() if key in unlike}) for each in (a, b))
-    for key in sorted(x.keys() | y.keys()):
-        if x.get(key) != y.get(key):
-            yield key, x.get(key), y.get(key)
+    return {key: [x.get(key), y.get(key)] for key in sorted(x.keys() | y.keys()) if x.get(key) != y.get(key)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -222,12 +223,11 @@ NAMING = (
 _ONCHIP_PARTS = re.compile(r"caches_\d+_(size_bytes|ways|policy)|scratchpad_(size_bytes|policy)")  # in `onchip_label`
 
 
-def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] | None = None) -> list[str]:
+def distinct_labels(rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str]) -> list[str]:
     """Return a label for each row of `row_of`: the values in which the rows differ.
 
-    swept: further columns that may tell rows apart, and their titles (`edgewatt.results.swept`).
+    titles: further columns that may tell rows apart, and what they are called (`edgewatt.results.swept`).
     """
-    titles = dict(swept or {})
     keys = dict.fromkeys((*NAMING, *titles))
     varying = [key for key in keys if len(set(column(rows, key))) > 1]
     if "onchip" in titles:  # it says these parts
@@ -246,9 +246,7 @@ def distinct_labels(rows: Sequence[Mapping[str, Any]], swept: Mapping[str, str] 
         ", ".join(words_of(key, row[key], titles.get(key)) for key in varying if row.get(key) is not None)
         for row in rows
     ]
-    seen: dict[str, int] = {}
-    for label in labels:
-        seen[label] = seen.get(label, 0) + 1
+    seen = Counter(labels)
     return [
         label if label and seen[label] == 1 else f"{label} [{row['hash'][:6]}]".strip() if row["hash"] else label
         for label, row in zip(labels, rows, strict=True)
@@ -455,14 +453,14 @@ def percent(value: float | None, base: float | None) -> str:
     return "0" if abs(change) < 0.05 else f"{change:+.1f}"
 
 
-def compact(value: float | None, digits: int = 3) -> str:
+def compact(value: float | None) -> str:
     if value is None:
         return "-"
     if isinstance(value, int) and abs(value) < 10_000:
         return str(value)
     for limit, factor, unit in ((1e4, 1, ""), (1e6, 1e3, "k"), (1e9, 1e6, "M"), (1e12, 1e9, "G"), (1e15, 1e12, "T")):
         if abs(value) < limit * 0.99995:
-            return f"{value / factor:.{max(0, digits - len(str(int(abs(value / factor)))))}f}{unit}"
+            return f"{value / factor:.{max(0, 3 - len(str(int(abs(value / factor)))))}f}{unit}"
     return f"{value:.2e}"
 
 

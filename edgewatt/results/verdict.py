@@ -323,10 +323,8 @@ class Measured:
         every = [point for points in self._groups.values() for point in points]
         labels = [{"ordering": p.software.order, "stride": p.software.stride} for p in every]
         names = shorten_names(labels)
-        for point in every:
-            order, stride = (names[key].get(value, value) for key, value in
-                             (("ordering", point.software.order), ("stride", point.software.stride)))  # fmt: skip
-            point.software = replace(point.software, order=order, stride=stride)
+        for point, label in zip(every, labels, strict=True):
+            point.software = replace(point.software, order=label["ordering"], stride=label["stride"])
         self._cut = {hardware: {names["ordering"].get(name, name): None for name in cut}
                      for hardware, cut in self._cut.items()}  # fmt: skip
 
@@ -379,14 +377,7 @@ def hardware_names(rows: Rows, firsts: Sequence[int], axes: Sequence[Axis]) -> l
 
 
 _NO_HARDWARE = (
-    "ordering",
-    "stride",
-    "format",
-    "layout_kind",
-    "layout_lanes",
-    "seed",
-    "network_generate_seed",
-    "search",
+    *("ordering", "stride", "format", "layout_kind", "layout_lanes", "seed", "network_generate_seed", "search"),
     "fast_memory",
 )
 
@@ -402,10 +393,7 @@ def _card(hardware: str, points: Sequence[_Point], inputs: int, cut: tuple[str, 
     if len(by) < 2:
         return None
     seeds = set.intersection(*(set(each) for each in by.values())) or None
-    if seeds is None:  # each has seeds of its own: their means are compared
-        alike_seeds = {s: list(each.values()) for s, each in by.items()}
-    else:
-        alike_seeds = {s: [each[k] for k in seeds] for s, each in by.items()}
+    alike_seeds = {s: [each[k] for k in seeds or each] for s, each in by.items()}  # without common ones: of all
     mean = {s: (np.mean([p.sums for p in each], 0), fmean(p.time for p in each)) for s, each in alike_seeds.items()}
     static = {s: fmean(p.static for p in each) for s, each in alike_seeds.items()}
     kinds = {point.software: point.kind for point in points}
@@ -465,7 +453,6 @@ _EFFECTS = ("ordering", "stride", "format", *_HARDWARE, "memory", "policy")
 
 
 def effects(rows: Rows, axes: Sequence[Axis]) -> list[Effect]:
-    """Return what each value of an axis changes against the first, over rows alike in the rest."""
     spent, took = column(rows, "energy_pj"), column(rows, "time_ns")
     played = [k for k, each in enumerate(spent) if each]
     titles = {axis.key: axis.title for axis in axes}

@@ -272,10 +272,9 @@ def test_what_changes_by_less_than_is_printed_is_no_difference():
     mine = {**rest, "bytes": 900, "energy": 9_998.0, "terms": {"read": 9_998.0}}
     mine["sources"] = [[9_998.0] * 3] + [[0.0] * 3] * 3
     point = BreakEvenPoint(choice, 8192, 113, mine, other)
-    nothing = {metric: None for metric in METRICS} | {"bytes": 8192, "energy": 8192}
-    none = {metric: () for metric in METRICS}
-    last, beyond, crossings = ({str(choice): each} for each in (nothing, (), none))
-    said = _verdict(("auto", "two-optimal"), [point], choice, nothing, last, beyond, crossings)
+    saving = Changes((), 8192, 8192, False)
+    changes = {metric: Changes((), None, None, False) for metric in METRICS} | {"bytes": saving, "energy": saving}
+    said = _verdict(("auto", "two-optimal"), [point], choice, changes)
     assert "it makes no difference in I/Os, energy and time at 8 KiB (less than 0.05 %)" in said
     assert "it pays in bytes" in said and "pays in energy" not in said
 

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from traces.base.errors import InputError
+
 if TYPE_CHECKING:
     from traces.base.progress import Progress
 
@@ -40,13 +42,12 @@ def _folded(text: object) -> list[str]:
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal (or of COLUMNS); 80 where there is none."""
     return shutil.get_terminal_size((80, 24)).columns
 
 
-def wrapped(text: str, indent: str = "", width: int | None = None) -> list[str]:
+def wrapped(text: str, indent: str = "") -> list[str]:
     """Return a text in lines no wider than the terminal; a number stays with its unit, what follows is indented."""
-    width = width or terminal_width()
+    width = terminal_width()
     if len(text) <= width:
         return [text]
     bound = _UNIT.sub("\\1\N{NO-BREAK SPACE}\\2", text)
@@ -95,8 +96,6 @@ LEAST_TEXT = 16  # columns that a text is not made narrower than
 
 
 class _Column:
-    """One column of a table: its head, its cells, whether they are numbers; width: characters it has."""
-
     def __init__(self, head: str, cells: list[str], numeric: bool) -> None:
         self.head, self.cells, self.adjust = head, cells, str.rjust if numeric else str.ljust
         words = max(map(len, head.split()), default=0)
@@ -105,8 +104,6 @@ class _Column:
 
 
 class _Piece:
-    """Columns that are printed side by side."""
-
     def __init__(self, columns: list[_Column], room: int) -> None:
         self.columns = columns
         self.widths = [column.width for column in columns]
@@ -225,7 +222,6 @@ def _plain_progress(label: str, every_s: float = 10.0) -> Progress:
 
 
 def show_order(result: dict[str, Any]) -> None:
-    """Print the table of an order beside two-optimal and, below it, bounds and gaps."""
     names = list(result["orders"])
     labels = {
         "reads": "reads",
@@ -264,19 +260,20 @@ def show_order(result: dict[str, Any]) -> None:
         say(f"cut: the time limit ended the search{steps}; more time may find more, and another run may differ")
 
 
-def split_parameter(text: str) -> tuple[str, str]:
-    from traces.base.errors import InputError
-
+def split_parameter(text: str, form: str = "NAME=VALUE, for instance iterations=100000") -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
-        raise InputError(f"--set {text}: write NAME=VALUE, for instance iterations=100000")
+        raise InputError(f"--set {text}: write {form}")
     return name, value
+
+
+def parameters_of(given: Iterable[str], *form: str) -> dict[str, Any]:
+    return {name: read_value(value) for name, value in (split_parameter(text, *form) for text in given)}
 
 
 def read_value(text: str) -> Any:
     """Read a YAML value from the command line; 1e-3 is the number it looks like."""
     from traces.base.document import ConfigError, parse_document
-    from traces.base.errors import InputError
 
     try:
         return parse_document(text or "~", "").data

@@ -138,7 +138,6 @@ def _notes(records: Sequence[Record], rows: list[Row], bases: list[Row]) -> list
 
 
 def _cells(column: Column, values: list[Any]) -> tuple[str, list[str]]:
-    """Return head and cells of a column; energies, times and bytes in the unit that suits them."""
     if column.kind == "quantity":
         unit, cells = in_one_unit(values, *SCALES[column.key.rpartition("_")[2]])
         return f"{column.brief} {unit}", cells
@@ -264,10 +263,6 @@ def show_weights(orders: Sequence[Any], output: str) -> None:
 def show_estimate(counted: dict[str, Any]) -> None:
     """Print what a sweep would compute and how long that may take (`edgewatt.runs.estimate.estimate`)."""
     rows = [(name, str(count)) for name, count in counted["stages"].items()]
-    show_table(
-        ("stage", "distinct"),
-        rows,
-        title=f"{counted['points']} points, {counted['to_do']} to compute",
-        numeric=("distinct",),
-    )
+    title = f"{counted['points']} points, {counted['to_do']} to compute"
+    show_table(("stage", "distinct"), rows, title=title, numeric=("distinct",))
     say(counted["text"])

@@ -92,7 +92,6 @@ def energy_time(data: ReportData) -> Spec | None:
 
 
 def _pooled(data: ReportData) -> list[dict[str, Any]]:
-    """Return the median and range of energy and time of each group of points that differ in the seed alone."""
     found = []
     for ids in data.groups:
         rows = [data.rows[number] for number in ids]

@@ -80,7 +80,6 @@ class Page:
     charts: bool = False
 
     def html(self) -> str:
-        """Return the page as one text. Raises MissingExtraError for charts without the extra `report`."""
         before, behind = asset(__file__, "page.html").split("{scripts}")
         head = before.format(
             title=text(self.title),
