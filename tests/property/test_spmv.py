@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from oracles.spmv_oracle import element_bytes, gpu, row_wise_trace
 from scipy.sparse import csr_array, random_array
 
-from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
+from papers.studies.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
