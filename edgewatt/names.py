@@ -64,7 +64,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "export_trace": "traces.trace_files.writer",
     },
     "edgewatt.dram": {
-        "load_part": "hwmodel.dram.engine",
+        "load_part": "hwmodel.parts.part_file",
         "core_energy": "hwmodel.dram.energy",
     },
     "edgewatt.operators": {

@@ -87,8 +87,8 @@ def with_memory(machine: Machine, **keys: Any) -> Machine:
 
 
 def with_part(machine: Machine, part: str) -> Machine:
-    from hwmodel.dram.engine import load_part
     from hwmodel.machine import BusSpec
+    from hwmodel.parts.part_file import load_part
 
     if part == machine.part.name:
         return machine

@@ -23,6 +23,7 @@ WRITES = (COMMANDS.index("WR"), COMMANDS.index("WRA"), COMMANDS.index("MWR"))
 _ALIASES = {"REFA": "REFab", "REFB": "REFpb", "REF": "REFab"}
 _ALIASES |= {"PDEA": "PDE", "PDEP": "PDE", "PDXA": "PDX", "PDXP": "PDX"}  # DRAMPower names the state of the banks
 _ALIASES |= {"REFSB": "REFpb", "REFDB": "REF2b", "REFP2B": "REF2b", "SREFEN": "SRE", "SREFEX": "SRX"}
+Spans = list[tuple[int, int]]
 _COLUMNS = ("timestamp_cycles", "command", "rank", "bank_group", "bank", "row", "column", "data_hex")
 
 
@@ -257,8 +258,8 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
             elif command in ("REFab", "REFpb", "REF2b", "RFM", "SRE"):
                 intervals.append((cycle, cycle + _refresh_cycles(command, part)))
         intervals += [(start, table.end_cycle) for start in opened if start >= 0]
-        asleep = [(start + t.tRFCab, end) for start, end in _spans(table, r, "SRE", "SRX") if end > start + t.tRFCab]
-        background[0, r] = _background(intervals, _spans(table, r, "PDE", "PDX"), asleep, table.end_cycle)
+        asleep = [(start + t.tRFCab, end) for start, end in spans(table, r, "SRE", "SRX") if end > start + t.tRFCab]
+        background[0, r] = _background(intervals, spans(table, r, "PDE", "PDX"), asleep, table.end_cycle)
     ones, rising, _ = command_wires(table, part=part)
     return DramCounts(
         bank_commands=bank_counts,
@@ -284,14 +285,12 @@ def _refresh_cycles(command: str, part: Part) -> int:
     return {"REFab": t.tRFCab, "SRE": t.tRFCab, "RFM": t.tRFM}.get(command, t.tRFCpb)
 
 
-def _spans(table: CommandTable, rank: int, entry: str, leave: str) -> list[tuple[int, int]]:
-    entries = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(entry))].tolist()
-    exits = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(leave))].tolist()
-    exits += [table.end_cycle] * (len(entries) - len(exits))
-    return list(zip(entries, exits, strict=True))
-
-
-Spans = list[tuple[int, int]]
+def spans(table: CommandTable, rank: int, entry: str, leave: str) -> Spans:
+    """Return (from, to) of each stay of a rank in a state, by the commands that begin and end it."""
+    entries, exits = (
+        table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(name))].tolist() for name in (entry, leave)
+    )
+    return list(zip(entries, [*exits, table.end_cycle], strict=False))
 
 
 def _background(active: Spans, down: Spans, asleep: Spans, end: int) -> list[int]:

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from hwmodel.bus import WireCounts
 from hwmodel.coding.coded import WireCosts
+from hwmodel.dram.command_table import command_table, count_commands
+from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, count_interface, sent_group
+from hwmodel.dram.result import DramCounts
 from hwmodel.parts.part import COMMANDS, Part, cached_on
-
-if TYPE_CHECKING:
-    from hwmodel.dram.interface import GroupCounts, InterfaceCounts
-    from hwmodel.dram.result import DramCounts
+from hwmodel.parts.part_file import load_part
 
 
 @dataclass(frozen=True)
@@ -189,8 +190,6 @@ def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> WireCon
 
 
 def data_wire_costs(part: str | Path | Mapping[str, Any] | Part) -> WireCosts:
-    from hwmodel.parts.part_file import load_part
-
     loaded = load_part(part)
     both = [wire_constants_pj(loaded, "dq", way, loaded.beat_ns) for way in ("read", "write")]
     static, rise = ((a + b) / 2 for a, b in zip(*both, strict=True))
@@ -198,12 +197,29 @@ def data_wire_costs(part: str | Path | Mapping[str, Any] | Part) -> WireCosts:
     return WireCosts(static if level == 1 else 0.0, static if level == 0 else 0.0, rise)
 
 
-def interface_rows(counts: InterfaceCounts, part: Part) -> tuple[WireRow, ...]:
+def interface_rows(groups: Iterable[GroupCounts], part: Part) -> tuple[WireRow, ...]:
     """Return the energy of the wires, two rows per group and direction: GROUP_WAY_static and GROUP_WAY_dynamic."""
-    rows: list[WireRow] = []
-    for group in counts.groups:
-        rows += wire_rows(group.group, group.group, [group], part)
-    return tuple(rows)
+    return tuple(row for group in groups for row in wire_rows(group.group, group.group, [group], part))
+
+
+def data_rows(wires: Sequence[WireCounts | None], bursts: Sequence[int], flag_wires: int, part: Part) -> list[WireRow]:
+    """Return the energy of what an encoder chain drives, reads then writes, of so many bursts each.
+
+    wires: int64[2, ...] of the data wires, of the first flag wire of each lane (`flag_wires` in all) and of those
+    beyond. Flag wires that the part has no DBI pins for are taken to be driven like DQ wires, as `extra`.
+    """
+    o, rows = part.organisation, list[WireRow]()
+    flag_group = "dbi" if "dbi" in part.interface.wires else "extra"
+    of_burst = (o.burst_beats * o.dq_bits, min(flag_wires, 1) * o.burst_bytes, (flag_wires - 1) * o.burst_bytes)
+    for k, way in enumerate(WAYS):
+        groups: dict[str, list[GroupCounts]] = {}
+        for name, counts, driven in zip(("dq", flag_group, "extra"), wires, of_burst, strict=True):
+            if counts is not None and (driven > 0 or name == "dbi"):
+                group = sent_group(name, way, counts.counts[k].sum(axis=0), bursts[k] * driven, part)
+                groups.setdefault(name, []).append(group)
+        for name, together in groups.items():
+            rows += wire_rows(name, "dq" if name == "extra" else name, together, part)
+    return rows
 
 
 def wire_rows(name: str, driver: str, counts: Sequence[GroupCounts], part: Part) -> tuple[WireRow, WireRow]:
@@ -239,16 +255,13 @@ def interface_energy(
     bursts that do not touch, or `hold` the last level (None: by the table's own rule, `hold` for those of a replay).
     Returns an InterfaceEnergy in pJ. Raises InputError for bursts that overlap, no data, or a part without DBI.
     """
-    from hwmodel.dram.interface import count_interface
-    from hwmodel.parts.part_file import load_part
-
     loaded = load_part(part)
     counts = count_interface(
         commands, part=loaded, dbi=dbi, beat_order=beat_order, lane_order=lane_order, end_cycle=end_cycle,
         metadata=metadata, gaps=gaps,
     )  # fmt: skip
     bits = counts.bursts * loaded.organisation.burst_bytes * 8
-    return InterfaceEnergy(counts, interface_rows(counts, loaded), bits)
+    return InterfaceEnergy(counts, interface_rows(counts.groups, loaded), bits)
 
 
 def core_energy(
@@ -259,9 +272,6 @@ def core_energy(
     commands: CSV path, rows or columns as in hwmodel.dram.command_table. end_cycle: clock at which background energy
     ends (None: that of the table). Raises InputError for a table or part that cannot be used.
     """
-    from hwmodel.dram.command_table import command_table, count_commands
-    from hwmodel.parts.part_file import load_part
-
     loaded = load_part(part)
     return tuple(
         core_rows(count_commands(command_table(commands, part=loaded, end_cycle=end_cycle), part=loaded), loaded)

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 
 import cython_ext.wires.encode as kernels
-from hwmodel.bus import Bus, WireCounts
+from hwmodel.bus import Bus
 from hwmodel.dram.command_table import (
-    CommandTable,
     command_rows,
     command_table,
     command_wires,
@@ -110,7 +109,7 @@ def count_interface(
         groups += strobes(way, int(mine.sum()), part)
     groups += data_clock(table.end_cycle, data_clock_cycles(table, part), part)
     groups.append(running_wires("ck", "write", table.end_cycle, part))
-    groups.append(_command_group(table, part))
+    groups.append(_command_group(*command_wires(table, part=part), part))
     return InterfaceCounts(tuple(groups), int(bursts.sum()), inverted)
 
 
@@ -133,28 +132,27 @@ def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, pa
     groups, o = [], part.organisation
     groups += [group for way, n in zip(WAYS, bursts, strict=True) for group in strobes(way, n, part)]
     groups += data_clock(end_cycle * o.channels, counts.data_clock_cycles, part)
-    if "ck" in part.interface.wires:
-        groups.append(running_wires("ck", "write", end_cycle * o.channels, part))
-    if "ca" in part.interface.wires:
-        groups.append(_commanded(counts, part))
+    groups.append(running_wires("ck", "write", end_cycle * o.channels, part))
+    beats = sum(n * len(command_rows(part, name)) for name, n in counts.commands.items())
+    groups.append(_command_group(counts.ca_ones.sum(axis=0), counts.ca_rising.sum(axis=0), beats, part))
     return groups
 
 
-def _commanded(counts: DramCounts, part: Part) -> GroupCounts:
+def _command_group(ones: np.ndarray, rising: np.ndarray, beats: int, part: Part) -> GroupCounts:
     group = part.interface.wires["ca"]
-    ones, rising = counts.ca_ones.sum(axis=0), counts.ca_rising.sum(axis=0)
-    driven = group.count * sum(n * len(command_rows(part, name)) for name, n in counts.commands.items())
-    n_ones, edges = int(ones.sum()), int(rising.sum())
+    total, edges = int(ones.sum()), int(rising.sum())
     ui_ns = part.tck_ns / group.beats_per_clock
-    return GroupCounts("ca", "write", ui_ns, n_ones, driven - n_ones, edges, 2 * edges, ones, rising)
+    return GroupCounts("ca", "write", ui_ns, total, beats * group.count - total, edges, 2 * edges, ones, rising)
 
 
-def sent_group(name: str, way: str, counts: WireCounts, k: int, driven: int, part: Part) -> GroupCounts:
-    """Return a group of data wires in one direction, stream k of a bus's counts, driven for so many unit intervals."""
-    ones, toggles, rising = counts.counts[k].sum(axis=0)
+def sent_group(
+    name: str, way: str, counts: np.ndarray, driven: int, part: Part, ones_of: dict[str, int] | None = None
+) -> GroupCounts:
+    """Return a group of data wires in one direction, int64[3, wires] as of WireCounts, driven for so many intervals."""
+    ones, toggles, rising = counts
     high = int(ones.sum())
     edges = int(rising.sum()), int(toggles.sum())
-    return GroupCounts(name, way, part.beat_ns, high, driven - high, *edges, ones, rising)
+    return GroupCounts(name, way, part.beat_ns, high, driven - high, *edges, ones, rising, ones_of)
 
 
 def running_wires(name: str, way: str, clocks: int, part: Part) -> GroupCounts:
@@ -222,45 +220,26 @@ def _data_groups(
         bus.send(np.empty(0, np.uint8), ends=[0], idle_before=[True])  # and back to rest
     counts = bus.counts
     groups = []
-    bursts = [int((way_of == k).sum()) for k in range(len(ways))]
     for (k, way), (name, part_of, each) in product(
         enumerate(ways),
         (("dq", counts.data, o.burst_beats * o.dq_bits), ("dbi", counts.flag, o.burst_bytes if dbi else 0)),
     ):
         if name not in wires.wires:
             continue
-        driven = bursts[k] * each
-        ones, toggles, rising = (array[k] for array in (part_of.ones, part_of.toggles, part_of.rising))
-        if name == "dbi" and not dbi:
-            ones, toggles, rising = (np.zeros_like(array) for array in (ones, toggles, rising))
-        if name == "dq":
-            ones, rising, toggles = ones[: o.dq_bits], rising[: o.dq_bits], toggles[: o.dq_bits]
+        of = part_of.counts[k][:, : o.dq_bits] * (name == "dq" or dbi)
         if lane_order is not None:
-            ones, rising = (_reorder(array, lane_order, lanes) for array in (ones, rising))
-        total = int(ones.sum())
-        groups.append(
-            GroupCounts(
-                name,
-                way,
-                part.beat_ns,
-                total,
-                driven - total,
-                int(rising.sum()),
-                int(toggles.sum()),
-                ones,
-                rising,
-                ones_of[k] if name == "dq" else None,
-            )
-        )
+            of = _reorder(of, lane_order, lanes)
+        driven = int((way_of == k).sum()) * each
+        groups.append(sent_group(name, way, of, driven, part, ones_of[k] if name == "dq" else None))
     return groups, int(inverted.sum())
 
 
-def _reorder(per_wire: np.ndarray, lane_order: tuple[int, ...], lanes: int) -> np.ndarray:
+def _reorder(counts: np.ndarray, lane_order: tuple[int, ...], lanes: int) -> np.ndarray:
     if sorted(lane_order) != list(range(lanes)):
         raise InputError(f"lane_order must be a permutation of 0 to {lanes - 1}, not {lane_order}")
-    result = np.empty_like(per_wire).reshape(lanes, -1)
-    result[list(lane_order)] = per_wire.reshape(lanes, -1)
-    return result.reshape(-1)
+    result = np.empty_like(counts).reshape(3, lanes, -1)
+    result[:, list(lane_order)] = counts.reshape(3, lanes, -1)
+    return result.reshape(counts.shape)
 
 
 def invert(
@@ -288,11 +267,3 @@ def invert(
     ones = np.bitwise_count(data)
     flip = (ones > 4 if rule == "ones" else ones < 4).astype(np.uint8)
     return data ^ (flip * np.uint8(255)), flip
-
-
-def _command_group(table: CommandTable, part: Part) -> GroupCounts:
-    group = part.interface.wires["ca"]
-    ones, rising, beats = command_wires(table, part=part)
-    total, edges = int(ones.sum()), int(rising.sum())
-    ui_ns = part.tck_ns / group.beats_per_clock
-    return GroupCounts("ca", "write", ui_ns, total, beats * group.count - total, edges, 2 * edges, ones, rising)

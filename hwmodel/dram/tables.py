@@ -45,10 +45,6 @@ class KernelTables:
     fields: np.ndarray
     levels: list[np.ndarray | None]
 
-    def compiled(self) -> kernel._Tables:
-        """Return what compiled memories share."""
-        return kernel._Tables(self.settings, self.gap, self.wire_cycles, self.fields, self.levels)
-
 
 def address_map(part: Part, chosen: str | None) -> AddressMap:
     """Return the address map of a part, or another one. Raises InputError where that does not fit the part."""
@@ -159,6 +155,12 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
         np.array(fields_of_map, np.int32),
         [_level_codes(command_rows(part, name)) for name in COMMANDS],
     )
+
+
+def compiled_tables(part: Part, controller: ControllerSpec) -> kernel._Tables:
+    """Return what compiled memories share."""
+    t = kernel_tables(part, controller)
+    return kernel._Tables(t.settings, t.gap, t.wire_cycles, t.fields, t.levels)
 
 
 def shared_channels(part: Part, controller: ControllerSpec) -> int:

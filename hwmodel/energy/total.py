@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from hwmodel.dram.energy import EnergyRow, WireRow, energy_range, term_ranges
+from hwmodel.dram.energy import EnergyRow, term_ranges
 from hwmodel.energy.onchip import OnChipEnergy, onchip_energy
 from hwmodel.energy.replay import ReplayEnergy, replay_energy
 from hwmodel.machine import Machine
@@ -58,12 +58,11 @@ def bill(idle: str | float, part: Part, *, time_ns: float, moved_bytes: int, foo
 class RunEnergy:
     """Billed energy of a run.
 
-    interface, core: of the DRAM's wires and inside it. chip: of on-chip memory and arithmetic, None without a
-    technology. whole_static_pj: all static terms as with `idle: all`.
+    memory: of the DRAM's wires and inside it. chip: of on-chip memory and arithmetic, None without a technology.
+    whole_static_pj: all static terms as with `idle: all`.
     """
 
-    interface: tuple[WireRow, ...]
-    core: tuple[EnergyRow, ...]
+    memory: ReplayEnergy
     chip: OnChipEnergy | None
     bill: Bill
     part: Part
@@ -72,7 +71,7 @@ class RunEnergy:
     @property
     def rows(self) -> tuple[EnergyRow, ...]:
         chip = () if self.chip is None else (*self.chip.memory, *self.chip.compute)
-        return (*self.interface, *self.core, *chip)
+        return (*self.memory.interface, *self.memory.core, *chip)
 
     def kind_pj(self, kind: str) -> float:
         """Return the energy of all terms of one kind ('dynamic' or 'static') in pJ."""
@@ -82,20 +81,13 @@ class RunEnergy:
     def total_pj(self) -> float:
         return self.kind_pj("dynamic") + self.kind_pj("static")
 
-    @property
-    def range_pj(self) -> tuple[float, float]:
-        """(least, most) of the total over the ranges of all estimates."""
-        least, most = energy_range(self.part, self.core, self.interface)
-        if self.chip is None:
-            return least, most
-        return least + self.chip.low_pj, most + self.chip.high_pj
-
     def as_record(self) -> dict[str, Any]:
         """Return the energies of a record, JSON values in pJ: dynamic + static = total = the sum of the terms."""
-        memory = ReplayEnergy(self.interface, self.core)
+        memory = self.memory
         low, high = memory_low, memory_high = memory.range_pj(self.part)
+        ranged: list[tuple[EnergyRow, float, float]] = []
         if self.chip is not None:
-            low, high = low + self.chip.low_pj, high + self.chip.high_pj
+            low, high, ranged = low + self.chip.low_pj, high + self.chip.high_pj, self.chip.ranged()
         chip = {} if self.chip is None else {"onchip": self.chip.memory_pj, "compute": self.chip.compute_pj}
         return {
             "io": memory.io_pj,
@@ -109,19 +101,12 @@ class RunEnergy:
             "low": low,
             "high": high,
             "idle": {"billed": self.bill.idle, "share": self.bill.share, "whole_static": self.whole_static_pj},
-            "terms": self._terms(),
-        }
-
-    def _terms(self) -> Mapping[str, Any]:
-        ranged = term_ranges(self.part, self.core, self.interface)
-        if self.chip is not None:
-            ranged += self.chip.ranged()
-        return {
-            row.term: {
-                "count": row.count, "unit": row.unit, "kind": row.kind, "pj": row.energy_pj, "low": low, "high": high,
-            }
-            for row, low, high in ranged
-            if row.count
+            "terms": {
+                row.term: {"count": row.count, "unit": row.unit, "kind": row.kind, "pj": row.energy_pj,
+                           "low": least, "high": most}
+                for row, least, most in (*term_ranges(self.part, memory.core, memory.interface), *ranged)
+                if row.count
+            },
         }  # fmt: skip
 
 
@@ -140,4 +125,5 @@ def run_energy(result: ReplayResult, machine: Machine, time_ns: float) -> RunEne
     whole = sum(row.energy_pj for row in every if row.kind == "static")
     if chip is not None:
         chip = replace(chip, memory=billed.of(chip.memory, float(billed.leaks)))
-    return RunEnergy(billed.of(memory.interface), billed.of(memory.core), chip, billed, machine.part, whole)
+    memory = ReplayEnergy(billed.of(memory.interface), billed.of(memory.core))
+    return RunEnergy(memory, chip, billed, machine.part, whole)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
-from hwmodel.replay.bus_traffic import HANDED_ON, ChannelWires, InFlight, Traffic, wire_traffic
+from hwmodel.replay.bus_traffic import FLUSH, HANDED_ON, RUN, InFlight, Traffic, Wires, wire_traffic
 from hwmodel.replay.cache_pass import CachePass, KeptPass
 from hwmodel.replay.hierarchy import Bursts, EngineWork, count_requests, open_loop_clock
 from traces.base.checks import whole_numbers
@@ -29,11 +29,10 @@ from traces.base.reprs import OneLineRepr
 from traces.trace.chunks import STREAMS, Trace
 
 if TYPE_CHECKING:
-    from hwmodel.dram.engine import Completions, DramEngine, DramResult
+    from hwmodel.dram.engine import Completions, DramEngine
+    from hwmodel.dram.result import DramResult
 
 Int64Array = npt.NDArray[np.int64]
-
-RUN, FLUSH = 0, 1  # sets of wire counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +174,7 @@ class _Meter:
             n_channels, burst = organisation.channels, organisation.burst_bytes
             if burst != machine.bus.block_bytes:
                 raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
-        self.wires = ChannelWires(machine, n_channels, description) if has_data else None
+        self.wires = Wires(machine, n_channels, description) if has_data else None
         self.in_flight = InFlight(machine.bus.block_bytes, 1, self.wires)
         self.served: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
@@ -184,7 +183,8 @@ class _Meter:
         if self.engine is None:
             if self.wires is not None:
                 assert bursts.data is not None
-                self.wires.first.send(bursts.data, bursts.stream, bursts.is_write, which)
+                of_set = np.full(len(bursts), which, np.uint8)
+                self.wires.send(bursts.data, bursts.stream, bursts.is_write, of_set)
             return
         arrival = self._arrival(bursts)
         if len(arrival):

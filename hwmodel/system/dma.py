@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.replay.cache_pass import count_accesses
 from hwmodel.replay.hierarchy import Bursts, EngineSide, slices
 from hwmodel.system.bounds import data_clocks
 from hwmodel.system.engine import EngineRun, SharedCaches
@@ -94,8 +93,7 @@ class DmaEngine:
         if self._blocks:
             self._accepted()
             engine = engine or self.env.process(self._engine())
-        channels = self.memory.channels
-        (channels.close if self.number else channels.park)(self.number)
+        (self.memory.close if self.number else self.memory.park)(self.number)
         self._computing = int(self.side.work.cycles * self._clocks_per_cycle)
         if engine is not None:
             tail = self._blocks[-1]
@@ -134,7 +132,7 @@ class DmaEngine:
         order = np.argsort(self._done[part], kind="stable")
         done, bursts = self._done[part][order], np.maximum.accumulate(self._bursts[part][order])
         before, after = np.interp((self._finish, begin), done, bursts)
-        moving = min(data_clocks(after - before, self.memory.channels.part), waited)
+        moving = min(data_clocks(after - before, self.memory.part), waited)
         self._moving += moving
         self._held += min(max(block.held - moving, 0.0), waited - moving)
 
@@ -149,7 +147,7 @@ class DmaEngine:
 
     def _hand_over(self, block: _Block) -> None:
         """Notify the engine that a block has arrived."""
-        self.memory.channels.collect()
+        self.memory.collect()
         if self._done[block.first : block.end].min() < 0:
             block.arrival = int(self.env.now)
         block.ready.succeed()
@@ -168,9 +166,7 @@ class DmaEngine:
         """Yield the bursts in pieces of blocks; those of one slice of transfers are prepared together."""
         last: Bursts | None = None
         for chunk in slices(self.side.trace, SLICE_TRANSFERS):
-            bursts = self.caches.hierarchy.feed(chunk)
-            self.caches.access_counts += count_accesses(chunk)
-            self.caches.accesses += len(chunk)
+            bursts = self.caches.feed(chunk)
             if not len(bursts):
                 continue
             numbers = self.memory.note(self.number, bursts)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hwmodel.replay.cache_pass import count_accesses
-from hwmodel.replay.hierarchy import CacheHierarchy, EngineSide, slices
+from hwmodel.replay.hierarchy import Bursts, CacheHierarchy, EngineSide, slices
 from hwmodel.system.memory import MemorySystem
 from traces.trace.chunks import STREAMS, Chunk
 
@@ -63,12 +63,16 @@ class Turns:
 
 
 class SharedCaches:
-    """The caches that all engines feed. asked int64[2, 2, stream]: loads and stores; accesses and bytes."""
+    """The caches that all engines feed. access_counts int64[2, 2, stream]: loads and stores; accesses and bytes."""
 
     def __init__(self, hierarchy: CacheHierarchy) -> None:
         self.hierarchy = hierarchy
-        self.accesses = 0
         self.access_counts = np.zeros((2, 2, len(STREAMS)), np.int64)
+
+    def feed(self, chunk: Chunk) -> Bursts:
+        """Make the accesses of a chunk and return the bursts they cause."""
+        self.access_counts += count_accesses(chunk)
+        return self.hierarchy.feed(chunk)
 
 
 class Engine:
@@ -106,7 +110,7 @@ class Engine:
         burst = 0  # when its last burst was accepted
         for chunk, end in self._pieces():
             if events := self._turns.open(self.number, self.accesses):
-                self.memory.channels.park(self.number)
+                self.memory.park(self.number)
                 for event in events:  # noqa: UP028 - one by one: with the last this engine goes on before its waker asks for more
                     yield event
                 own = self._clocks(float(chunk.work[0])) if chunk.work is not None else position
@@ -114,13 +118,11 @@ class Engine:
                 self._depends += max(env.now - ready, 0)
                 if env.now > ready:
                     accepted, position = int(env.now), own
-            bursts = self.caches.hierarchy.feed(chunk)
-            self.caches.access_counts += count_accesses(chunk)
+            bursts = self.caches.feed(chunk)
             when = bursts.cycle
             if when is None:
                 when = (bursts.work * self._clocks_per_cycle).astype(np.int64)
             self.accesses += len(chunk)
-            self.caches.accesses += len(chunk)
             gaps = np.maximum(np.diff(when, prepend=position), 0)
             gaps[1:][np.diff(bursts.access) == 0] = -1  # a further burst of the same access
             gaps[:1] += accepted - burst
@@ -136,13 +138,12 @@ class Engine:
         self._tail = max(self._computing - position, 0)
         self._last = accepted + self._tail
         yield from self._compute(self._last)
-        channels = self.memory.channels
-        (channels.close if self.number else channels.park)(self.number)
+        (self.memory.close if self.number else self.memory.park)(self.number)
 
     def _compute(self, until: int) -> Generator[Any, Any, None]:
         """Let the time pass up to a clock without a request."""
         if until > self._env.now:
-            self.memory.channels.sleep(self.number, until)
+            self.memory.sleep(self.number, until)
             yield self._env.timeout(until - self._env.now)
 
     def _clocks(self, cycles: float) -> int:

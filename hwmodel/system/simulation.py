@@ -17,15 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.dram.engine import StuckError, load_part
+from hwmodel.dram.engine import StuckError
 from hwmodel.dram.result import DramResult
 from hwmodel.machine import Machine
+from hwmodel.parts.part_file import load_part
 from hwmodel.replay import ReplayResult, check_conservation
+from hwmodel.replay.bus_traffic import FLUSH, RUN
 from hwmodel.replay.hierarchy import SLICE_ACCESSES, EngineSide, EngineWork, open_hierarchy
 from hwmodel.system.bounds import RunTime, roofline, shares
 from hwmodel.system.dma import DmaEngine
 from hwmodel.system.engine import Engine, EngineRun, SharedCaches, Turns
-from hwmodel.system.memory import FLUSH, RUN, MemorySystem, Requests
+from hwmodel.system.memory import MemorySystem, Requests
 from traces.base.errors import InputError
 from traces.trace.chunks import Trace
 
@@ -101,7 +103,7 @@ def simulate(
 
     def report() -> None:
         if progress is not None:
-            progress(caches.accesses, total, "accesses simulated")
+            progress(int(caches.access_counts[:, 0].sum()), total, "accesses simulated")
 
     clocks = machine.engine.cycle_ns / part.tck_ns
     turns = Turns(env, [trace.waits for trace in traces])
@@ -129,13 +131,13 @@ def simulate(
         if machine.flush:
             for bursts in caches.hierarchy.flush():
                 yield from memory.send(0, bursts, np.zeros(len(bursts), np.int64), FLUSH)
-        memory.channels.close(0)
-        yield memory.channels.process
+        memory.close(0)
+        yield memory.process
 
     finished = env.process(run())
     env.run()
     if not finished.triggered:
-        raise StuckError(f"the system made no progress up to cycle {env.now}: {memory.channels.waiting()}")
+        raise StuckError(f"the system made no progress up to cycle {env.now}: {memory.waiting()}")
     dram = memory.result()
     counts = ReplayResult(
         loads=caches.access_counts[0, 0],

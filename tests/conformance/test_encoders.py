@@ -12,9 +12,9 @@ from outside import run_with, write_distribution
 
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding import ENCODERS, Chain, Coded, Geometry, StreamChain, decode, encode, parse_chain
-from hwmodel.dram.engine import load_part, part_names
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import BusSpec, Machine
+from hwmodel.parts.part_file import load_part, part_names
 from hwmodel.replay import replay
 from traces.base.errors import InputError
 

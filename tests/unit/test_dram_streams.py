@@ -10,12 +10,13 @@ import pytest
 from hwmodel.coding import encode
 from hwmodel.dram.controller import as_wide, controller_spec
 from hwmodel.dram.energy import data_wire_costs
-from hwmodel.dram.engine import DramEngine, load_part, part_names
+from hwmodel.dram.engine import DramEngine
 from hwmodel.dram.result import DramCounts, DramResult
 from hwmodel.dram.stream import StreamCounts, StreamPlayer, play_runs, side_by_side
 from hwmodel.dram.tables import address_map, channel_of
 from hwmodel.energy.replay import replay_energy
 from hwmodel.machine import Machine
+from hwmodel.parts.part_file import load_part, part_names
 from hwmodel.replay import replay
 from tests.oracles.stream_oracle import recount
 from traces.base.errors import InputError

@@ -21,10 +21,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, csr_matrix
 
 import edgewatt as ew
-from papers.studies.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
 from hwmodel.dram.energy import wire_constants_pj
 from hwmodel.parts.part import Part
 from papers.figure import Chart, Figure, Job, Row, Table
+from papers.studies.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
 from traces.formats import to_bits
 from traces.trace.spmv import SpmvProblem, lay_out_spmv
 
