@@ -22,7 +22,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "memory_mask": "edgewatt.orders.memory",
         **dict.fromkeys(("break_even", "pays"), "edgewatt.orders.break_even"),
         "order_tuples": "reorder.tuples",
-        **dict.fromkeys(("encode", "decode"), "hwmodel.encoders"),
+        **dict.fromkeys(("encode", "decode"), "hwmodel.coding.codec"),
         "Layout": "traces.layout.settings",
         "build_trace": "traces.trace.build",
         "Machine": "hwmodel.machine",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hwmodel.caches.policy import CACHE_POLICIES, Policy
+from hwmodel.parts.part import added_field
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown, unknown_name
@@ -46,7 +47,7 @@ class CacheSpec:
     allocate: bool = True
     seed: int = 0
     prefetch: PrefetchSpec = PrefetchSpec()
-    bypass: tuple[str, ...] = field(default=(), metadata={"later": True})
+    bypass: tuple[str, ...] = added_field(())
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
 from hwmodel.coding.chain import ChainFacts
 from hwmodel.dram.policy import DRAM_SCHEDULERS, PAGE_POLICIES, REFRESH_POLICIES
-from hwmodel.parts.part import Part
+from hwmodel.parts.part import Part, added_field
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, did_you_mean, shown, unknown_name
@@ -47,7 +47,6 @@ POOLED = {
     "age_cap_cycles": 0,
 }  # fmt: skip
 """What pooled queues are served with."""
-ADDED_FIELD = {"later": True}  # absent from configurations' hashes while it has its default
 
 
 @dataclass(frozen=True)
@@ -112,24 +111,24 @@ class ControllerSpec:
     power_down_cycles: int = 0
     address_map: str | None = None
     command_occupancy: bool = False
-    front_end: str = field(default="in-order", metadata=ADDED_FIELD)
-    requests_per_clock: int | None = field(default=None, metadata=ADDED_FIELD)
-    queues: str = field(default="per-bank", metadata=ADDED_FIELD)
-    posted_writes: bool = field(default=True, metadata=ADDED_FIELD)
-    preset: str = field(default="dramsim3", metadata=ADDED_FIELD)
-    full_timing: bool = field(default=False, metadata=ADDED_FIELD)
-    masked_writes: bool = field(default=False, metadata=ADDED_FIELD)
-    refresh_postpone: int = field(default=0, metadata=ADDED_FIELD)
-    refresh_pull_in: int = field(default=0, metadata=ADDED_FIELD)
-    refresh_management: bool = field(default=False, metadata=ADDED_FIELD)
-    self_refresh_cycles: int = field(default=0, metadata=ADDED_FIELD)
-    age_cap_cycles: int = field(default=0, metadata=ADDED_FIELD)
-    temperature_c: int = field(default=25, metadata=ADDED_FIELD)
-    hazard_ends_drain: bool = field(default=True, metadata=ADDED_FIELD)
-    spacing: str = field(default="first-clocks", metadata=ADDED_FIELD)
-    refresh_together: bool = field(default=False, metadata=ADDED_FIELD)
-    dual_in_turn: bool = field(default=True, metadata=ADDED_FIELD)
-    shared_pseudo_channels: bool = field(default=False, metadata=ADDED_FIELD)
+    front_end: str = added_field("in-order")
+    requests_per_clock: int | None = added_field(None)
+    queues: str = added_field("per-bank")
+    posted_writes: bool = added_field(True)
+    preset: str = added_field("dramsim3")
+    full_timing: bool = added_field(False)
+    masked_writes: bool = added_field(False)
+    refresh_postpone: int = added_field(0)
+    refresh_pull_in: int = added_field(0)
+    refresh_management: bool = added_field(False)
+    self_refresh_cycles: int = added_field(0)
+    age_cap_cycles: int = added_field(0)
+    temperature_c: int = added_field(25)
+    hazard_ends_drain: bool = added_field(True)
+    spacing: str = added_field("first-clocks")
+    refresh_together: bool = added_field(False)
+    dual_in_turn: bool = added_field(True)
+    shared_pseudo_channels: bool = added_field(False)
 
     def __post_init__(self) -> None:
         from cython_ext.dram.engine import SETTINGS

@@ -68,17 +68,6 @@ STATIC_TERMS = ("refresh", "background", "power_down", "self_refresh")
 """How core terms begin that pass with time; refresh management answers activates."""
 
 
-def core_kind(term: str) -> str:
-    """Return the kind of a core term: 'dynamic' or 'static'."""
-    return "static" if term.startswith(STATIC_TERMS) and term != "refresh_management" else "dynamic"
-
-
-def wire_kind(group: str, part: Part) -> str:
-    """Return the kind of a wire group: 'static' of a clock that always runs, else 'dynamic'."""
-    wires = part.interface.wires.get(group)
-    return "static" if group == "ck" or (group == "wck" and wires is not None and wires.always) else "dynamic"
-
-
 def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
     """Return per core term its unit and the energy of one event or clock, of a whole rank, derived from the currents.
 
@@ -102,9 +91,7 @@ def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
         "power_down_precharged": ("clocks", i.power_mw("IDD2P") * tck),
     }
     if t.tRFCpb:
-        each = o.refresh_sets if i.per_bank_refreshes is None else i.per_bank_refreshes
-        between = t.tREFI / each if each else t.tRFCpb
-        one = i.power_mw("IDD5PB", "IDD2N") * between + i.power_mw("IDD2N", "IDD3N") * t.tRFCpb
+        one = i.power_mw("IDD5PB", "IDD2N") * part.per_bank_interval_cycles + i.power_mw("IDD2N", "IDD3N") * t.tRFCpb
         constants["refresh_per_bank"] = ("per-bank refreshes", one * tck)
         constants["refresh_two_banks"] = ("refreshes of two banks", one * tck)
         if t.RAAIMT:
@@ -137,11 +124,11 @@ def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
         "refresh_two_banks": per_rank["REF2b"],
         "self_refresh": clocks[4],
     }
-    constants = cached_on(part, core_constants_pj)
-    return [
-        EnergyRow(term, events[term], unit, constant, kind=core_kind(term))
-        for term, (unit, constant) in constants.items()
-    ]
+    rows = []
+    for term, (unit, constant) in cached_on(part, core_constants_pj).items():
+        static = term.startswith(STATIC_TERMS) and term != "refresh_management"
+        rows.append(EnergyRow(term, events[term], unit, constant, kind="static" if static else "dynamic"))
+    return rows
 
 
 def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
@@ -227,7 +214,9 @@ def wire_rows(name: str, driver: str, counts: Sequence[GroupCounts], part: Part)
     way, ui_ns = counts[0].way, counts[0].ui_ns
     each = cached_on(part, wire_constants_pj, driver, way, ui_ns)
     costly = sum(g.zeros if part.interface.costly_level == 0 else g.ones for g in counts)
-    rising, kind = sum(g.rising for g in counts), wire_kind(name, part)
+    rising = sum(g.rising for g in counts)
+    always = name == "ck" or (name == "wck" and part.interface.wires[name].always)  # a clock that always runs
+    kind = "static" if always else "dynamic"
     level, edges = (f"{name}_{way}_{current}" for current in WireConstants._fields)
     return (
         WireRow(level, costly, "unit intervals", each.static, name, way, "static", driver, ui_ns, kind=kind),

@@ -84,15 +84,15 @@ class DramResult:
         """Mean over reads of done minus accepted."""
         return self.counts.read_latency_cycles / self.counts.reads if self.counts.reads else 0.0
 
-    def latency_percentiles(self, selected: np.ndarray, percent: tuple[float, ...] = (50, 95, 99)) -> tuple[int, ...]:
-        """Return percentiles of done minus accepted, in clocks, over the requests of bool[n] `selected` (e.g. reads).
+    def latency_percentiles(self, selected: np.ndarray) -> tuple[int, ...]:
+        """Return percentiles 50, 95 and 99 of done minus accepted, in clocks, over the requests bool[n] `selected`.
 
         The smallest latency that so many percent of the requests do not exceed; zeros without a request.
         """
         latency = np.sort((self.done_cycle - self.accept_cycle)[selected])
         if not len(latency):
-            return tuple(0 for _ in percent)
-        return tuple(int(latency[max(int(np.ceil(p / 100 * len(latency))) - 1, 0)]) for p in percent)
+            return 0, 0, 0
+        return tuple(int(latency[max(int(np.ceil(p / 100 * len(latency))) - 1, 0)]) for p in (50, 95, 99))
 
     def latency_histogram(self, selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (edges int64[m + 1], counts int64[m]) of done minus accepted in powers of two of clocks."""
@@ -101,9 +101,9 @@ class DramResult:
         edges[0] = 0
         return edges, np.histogram(latency, edges)[0].astype(np.int64)
 
-    def bandwidth_over_time(self, windows: int = 20) -> np.ndarray:
-        """Return float64[windows], GB/s of requests done (merged and posted ones too) in equal parts of the run."""
-        edges = np.linspace(0, max(self.total_cycles, 1), windows + 1)
+    def bandwidth_over_time(self) -> np.ndarray:
+        """Return float64[20], GB/s of requests done (merged and posted ones too) in equal parts of the run."""
+        edges = np.linspace(0, max(self.total_cycles, 1), 21)
         done = np.histogram(self.done_cycle, edges)[0]
         return done * self.burst_bytes / (np.diff(edges) * self.tck_ns)
 

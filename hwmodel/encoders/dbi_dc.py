@@ -14,19 +14,13 @@ import numpy as np
 
 import cython_ext.wires.encode as kernels
 from hwmodel.coding.coded import Coded
-from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage, packed_flags
+from hwmodel.coding.stage import ENCODERS, Geometry, InvertingStage, packed_flags
 
 NO_BYTES = np.zeros(0, np.uint8)
 
 
 @ENCODERS.register("dbi-dc", summary="invert bytes with five or more costly levels (LPDDR4, DDR4 data bus inversion)")
-class DbiDc(Stage):
-    """Data bus inversion against the costly level."""
-
-    role = Role.BUS_CODE
-    flag_wires = 1
-    inverts = True
-    inverts_shares = True
+class DbiDc(InvertingStage):
     by_block = True
 
     def __init__(self, geometry: Geometry) -> None:
@@ -48,9 +42,3 @@ class DbiDc(Stage):
             if n % 8:
                 flags[-1] &= np.uint8((1 << n % 8) - 1)
         return Coded(out, flags), state
-
-    def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        out = np.empty_like(coded.data)
-        assert coded.flags is not None
-        kernels.invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)
-        return Coded(out), state

@@ -254,22 +254,15 @@ def _inherited(name: str, base: Part, part: Part, rail: int) -> float:
     if name == "IDD5AB":
         return float(open_now + (before[name] - open_before) * was * old.tRFCab / (is_ * new.tRFCab))
     if name == "IDD5PB":
-        charge = was * (
-            (before[name] - before["IDD2N"]) * _between(base) + (before["IDD2N"] - open_before) * old.tRFCpb
-        )
-        return float(now["IDD2N"] + (charge / is_ - (now["IDD2N"] - open_now) * new.tRFCpb) / _between(part))
+        apart = base.per_bank_interval_cycles
+        charge = was * ((before[name] - before["IDD2N"]) * apart + (before["IDD2N"] - open_before) * old.tRFCpb)
+        more = charge / is_ - (now["IDD2N"] - open_now) * new.tRFCpb
+        return float(now["IDD2N"] + more / part.per_bank_interval_cycles)
     bit_before, bit_now = (
         each.organisation.burst_cycles / (each.organisation.device_dq_bits * each.organisation.burst_beats)
         for each in (base, part)
     )
     return float(open_now + (before[name] - open_before) * was * bit_before / (is_ * bit_now))
-
-
-def _between(part: Part) -> float:
-    """Return the clocks between the per-bank refreshes at which IDD5PB is measured."""
-    each = part.currents.per_bank_refreshes
-    each = part.organisation.refresh_sets if each is None else each
-    return part.timing.tREFI / each if each else part.timing.tRFCpb
 
 
 def ini_as_yaml(text: str) -> str:

@@ -326,6 +326,13 @@ class Part(OneLineRepr):
         """One unit interval of the data wires (derived)."""
         return self.tck_ns / self.organisation.beats_per_clock
 
+    @property
+    def per_bank_interval_cycles(self) -> float:
+        """Clocks between the per-bank refreshes at which IDD5PB is measured."""
+        each = self.currents.per_bank_refreshes
+        each = self.organisation.refresh_sets if each is None else each
+        return self.timing.tREFI / each if each else self.timing.tRFCpb
+
     def wire_cycles(self, command: str) -> int:
         """Clocks for which a command holds the command wires; 0: it uses another wire (power-down by CKE)."""
         stem = {"RDA": "RD", "WRA": "WR", "MWR": "WR", "PREA": "PRE", "REFab": "REF", "REFpb": "REF", "REF2b": "REF"}

@@ -257,13 +257,10 @@ def _int8_parts(
 def _flags(work: OrderedWork) -> npt.NDArray[np.int64]:
     """Return per run FIRST where nothing was added before, LAST where the target is finished."""
     targets = work.targets[work.starts[:-1]]
-    first = np.zeros(len(targets), np.int64)
-    last = np.zeros(len(targets), np.int64)
-    _, begins = np.unique(targets, return_index=True)
-    _, ends = np.unique(targets[::-1], return_index=True)
-    first[begins] = FIRST
-    last[len(targets) - 1 - ends] = LAST
-    return first | last
+    flags = np.zeros(len(targets), np.int64)
+    flags[np.unique(targets, return_index=True)[1]] = FIRST
+    flags[::-1][np.unique(targets[::-1], return_index=True)[1]] |= LAST
+    return flags
 
 
 def _integer(n: int) -> str:

@@ -140,13 +140,12 @@ def profile_caches(
     writers = [_Writers() for _ in specs]
     for chunk in slices(trace):
         accesses += len(chunk)
-        levels[0].check(chunk.op, chunk.address, chunk.size)
         op, address, size, stream = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16), chunk.stream
         for k, level in enumerate(levels):
+            out, missed = level.access_counting(op, address, size)
             lines, access = touched_lines(address, size, level.spec.line_bytes)
             if k == 0:
                 first_lines.append(lines)
-            out, missed = level.access_counting(op, address, size)
             where = find(np.maximum(lines * np.uint64(level.spec.line_bytes), address[access]))
             for counts, name in ((streams[k], stream[access]), (regions[k], where)):
                 counts[0] += np.bincount(name, minlength=counts.shape[1])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oracles import encoders_oracle as oracle
 
 from hwmodel.bus import Bus
-from hwmodel.encoders import Chain, Coded, Geometry, decode, encode
+from hwmodel.coding import Chain, Coded, Geometry, decode, encode
 
 SIMILARITY = ("base-xor", "base-xor-zdr", "universal-xor")
 CHAINS = (
