@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.coding import ChainFacts, StreamChain, chain_facts
+from hwmodel.coding.chain import ChainFacts, chain_facts
 from hwmodel.coding.in_burst import ShareFlags, burst_cells, share_flags
-from hwmodel.coding.streams import stream_chain
+from hwmodel.coding.streams import StreamChain, stream_chain
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.parts.part import Part, added_field, cached_on
 from traces.base.arguments import check_fields

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.coding.coded import Bytes, Coded, WireCosts
+from hwmodel.bus import Bytes, Coded, WireCosts
 from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Geometry, Role, Stage
 from traces.base.errors import InputError, shown
 

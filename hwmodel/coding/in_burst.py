@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.wires.in_burst import cheapest_shares, invert_far_shares
-from hwmodel.coding.coded import Bytes, WireCosts
+from hwmodel.bus import Bytes, WireCosts
 from hwmodel.parts.burst_cells import BurstCells
 from hwmodel.parts.part import Part, cached_on
 from traces.base.errors import InputError

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.coded import Bytes, Coded, WireCosts
+from hwmodel.bus import Bytes, Coded, WireCosts
 from traces.base.errors import InputError
 from traces.base.registry import Registry
 

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from hwmodel.bus import Bus
+from hwmodel.bus import Bus, Bytes, Coded, WireCosts
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
-from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.in_burst import ShareFlags
 from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage
 from traces.base.errors import InputError

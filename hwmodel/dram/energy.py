@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hwmodel.bus import WireCounts
-from hwmodel.coding.coded import WireCosts
+from hwmodel.bus import WireCosts, WireCounts
 from hwmodel.dram.command_table import command_table, count_commands
 from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, count_interface, sent_group
 from hwmodel.dram.result import DramCounts

@@ -165,7 +165,6 @@ class DramEngine:
                 self._check_trace_length()
 
     def _refuse(self, address: np.ndarray, arrival: np.ndarray) -> NoReturn:
-        """Raise InputError for the first request at fault."""
         whole_numbers(arrival, "arrival_cycle", np.int64, item="request", first=self._fed, most=LATEST_ARRIVAL)
         check_addresses(address, self.part, self._fed)
         back = np.diff(arrival, prepend=self._last_arrival) < 0

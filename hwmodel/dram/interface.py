@@ -105,11 +105,9 @@ def count_interface(
         )
         groups += counted
         inverted += flips
-    for way, mine in zip(WAYS, (table.is_read, table.is_write), strict=True):
-        groups += strobes(way, int(mine.sum()), part)
-    groups += data_clock(table.end_cycle, data_clock_cycles(table, part), part)
-    groups.append(running_wires("ck", "write", table.end_cycle, part))
-    groups.append(_command_group(*command_wires(table, part=part), part))
+    of_ways = int(table.is_read.sum()), int(table.is_write.sum())
+    running = data_clock_cycles(table, part)
+    groups += _timed(of_ways, table.end_cycle, running, command_wires(table, part=part), part)
     return InterfaceCounts(tuple(groups), int(bursts.sum()), inverted)
 
 
@@ -121,21 +119,21 @@ def strobes(way: str, bursts: int, part: Part) -> list[GroupCounts]:
     return [running_wires("dqs", way, bursts * part.organisation.burst_cycles, part)]
 
 
-def data_clock(cycles: int, running: int, part: Part) -> list[GroupCounts]:
-    """Return the data clock (WCK) of a run of `cycles` clocks, in `running` of which it is needed; [] without one."""
-    group = part.interface.wires.get("wck")
-    return [] if group is None else [running_wires("wck", "write", cycles if group.always else running, part)]
-
-
 def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, part: Part) -> list[GroupCounts]:
     """Return the wires that do not depend on data: DQS during (read, write) bursts, CK always, CA as commanded."""
-    groups, o = [], part.organisation
-    groups += [group for way, n in zip(WAYS, bursts, strict=True) for group in strobes(way, n, part)]
-    groups += data_clock(end_cycle * o.channels, counts.data_clock_cycles, part)
-    groups.append(running_wires("ck", "write", end_cycle * o.channels, part))
     beats = sum(n * len(command_rows(part, name)) for name, n in counts.commands.items())
-    groups.append(_command_group(counts.ca_ones.sum(axis=0), counts.ca_rising.sum(axis=0), beats, part))
-    return groups
+    commanded = counts.ca_ones.sum(axis=0), counts.ca_rising.sum(axis=0), beats
+    return _timed(bursts, end_cycle * part.organisation.channels, counts.data_clock_cycles, commanded, part)
+
+
+def _timed(
+    bursts: tuple[int, int], cycles: int, running: int, commanded: tuple[np.ndarray, np.ndarray, int], part: Part
+) -> list[GroupCounts]:
+    """running: clocks in which a data clock (WCK) is needed. commanded: as of `command_wires`."""
+    groups = [group for way, n in zip(WAYS, bursts, strict=True) for group in strobes(way, n, part)]
+    if (wck := part.interface.wires.get("wck")) is not None:
+        groups.append(running_wires("wck", "write", cycles if wck.always else running, part))
+    return [*groups, running_wires("ck", "write", cycles, part), _command_group(*commanded, part)]
 
 
 def _command_group(ones: np.ndarray, rising: np.ndarray, beats: int, part: Part) -> GroupCounts:

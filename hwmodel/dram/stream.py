@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 
 import cython_ext.dram.engine as kernel
-from hwmodel.bus import WireCounts
+from hwmodel.bus import Bytes, WireCounts
 from hwmodel.coding.codec import as_bytes
-from hwmodel.coding.coded import Bytes
 from hwmodel.coding.in_burst import share_flags
 from hwmodel.coding.streams import ChannelWires, stream_chain
 from hwmodel.dram.controller import ControllerSpec, as_wide, controller_spec, decoding

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.coded import Coded
+from hwmodel.bus import Coded
 from hwmodel.coding.stage import ENCODERS, InvertingStage, LaneStage, Role, Stage, packed_flags
 
 
 @ENCODERS.register("dbi-ac", summary="invert bytes that would flip more than four wires of their lane")
 class DbiAc(InvertingStage, LaneStage):
+    """Data bus inversion against toggles."""
+
     @classmethod
     def objection(cls, others: Sequence[type[Stage]]) -> str | None:
         """Its toggles are those of plain levels."""

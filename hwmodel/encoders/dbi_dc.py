@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.coded import Coded
+from hwmodel.bus import Coded
 from hwmodel.coding.stage import ENCODERS, Geometry, InvertingStage, packed_flags
 
 NO_BYTES = np.zeros(0, np.uint8)
@@ -21,6 +21,8 @@ NO_BYTES = np.zeros(0, np.uint8)
 
 @ENCODERS.register("dbi-dc", summary="invert bytes with five or more costly levels (LPDDR4, DDR4 data bus inversion)")
 class DbiDc(InvertingStage):
+    """Data bus inversion against the costly level."""
+
     by_block = True
 
     def __init__(self, geometry: Geometry) -> None:

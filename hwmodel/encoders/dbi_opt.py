@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from cython_ext.wires.encode import encode_optimal_dbi
-from hwmodel.coding.coded import Coded
+from hwmodel.bus import Coded
 from hwmodel.coding.in_burst import LeastCost
 from hwmodel.coding.stage import ENCODERS, Geometry, InvertingStage, LaneStage, Role, Stage, packed_flags
 from traces.base.errors import InputError

@@ -52,23 +52,19 @@ class CachePass:
         return self._hierarchy.partial_writes
 
     def run(self) -> Iterator[Bursts]:
-        """Yield the bursts of the trace, slice by slice."""
         for chunk in slices(self._engine.trace):
             self.access_counts += count_accesses(chunk)
             yield self._hierarchy.feed(chunk)
 
     @property
     def work(self) -> EngineWork:
-        """What the engine has done."""
         return self._engine.work
 
     @property
     def scratchpad(self) -> ScratchpadCounts | None:
-        """What the scratchpad has moved; None for a machine without one."""
         return self._engine.scratchpad
 
     def flush(self) -> Iterator[Bursts]:
-        """Yield the bursts that write dirty lines back at the end."""
         return self._hierarchy.flush(self._engine.work.cycles)
 
 

@@ -53,14 +53,12 @@ class EngineSide:
 
     @property
     def work(self) -> EngineWork:
-        """What the engine has done so far."""
         done: Any = self._clock if self._scratchpad is None else self._scratchpad.transfers.engine
         added = self._multiply_adds if self._scratchpad is None else done.multiply_adds
         return EngineWork(done.accesses, done.cycles, added, done.instructions if self._issues else 0)
 
     @property
     def scratchpad(self) -> ScratchpadCounts | None:
-        """What the scratchpad has moved so far; None for a machine without one."""
         return None if self._scratchpad is None else self._scratchpad.counts
 
     def _timed(self, trace: Trace, engine: EngineSpec) -> Iterator[Chunk]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hwmodel.dram.command_table import READS
 from hwmodel.machine import Machine
 from hwmodel.parts.part import COMMANDS
 from hwmodel.parts.part_file import load_part
@@ -98,7 +99,7 @@ def _on_part(trace: Trace, machine: Machine, channel: int, first: int, end: int)
     clock_ps = part.tck_ns * 1000
     moving = np.flatnonzero(played.moves_data)[:end]
     rows = played.table[moving]
-    is_write = ~np.isin(rows["command"], [COMMANDS.index(name) for name in ("RD", "RDA")])
+    is_write = ~np.isin(rows["command"], READS)
     read_latency = t.RL_dbi if machine.memory_controller().read_dbi else t.RL
     start = rows["cycle"] + np.where(is_write, t.WL, read_latency)
     shown = np.zeros(0, played.table.dtype)

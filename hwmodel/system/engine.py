@@ -161,7 +161,6 @@ class Engine:
             made += len(chunk)
 
     def result(self) -> EngineRun:
-        """Return what the engine did."""
         finish = max(int(self.memory.last_done[self.number]) + self._tail, self._computing, self._last)
         depends = min(self._depends, finish - self._computing)
         moving = min(self.memory.waited_moving(self.number), finish - self._computing - depends)

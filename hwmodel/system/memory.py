@@ -50,36 +50,29 @@ class Requests:
 
 
 class RequestLog:
-    """Collects blocks of requests in whatever order they come; `requests` sorts them by number."""
+    """Blocks of requests in whatever order they come; `requests` sorts them by number.
+
+    made: numbers, addresses, is_write, streams. done: numbers, cycles of acceptance and of completion. served: numbers
+    in the order of their bursts on the wires, and channels.
+    """
 
     def __init__(self, n_channels: int) -> None:
         empty, byte = np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        self._made: list[tuple[np.ndarray, ...]] = [(empty, empty.astype(np.uint64), byte, byte)]
-        self._done: list[tuple[np.ndarray, ...]] = [(empty, empty, empty)]
-        self._served: list[list[np.ndarray]] = [[empty] for _ in range(n_channels)]
-
-    def made(self, number: np.ndarray, bursts: Bursts) -> None:
-        """Note requests with the numbers they were given."""
-        self._made.append((number, bursts.address, bursts.is_write, bursts.stream))
-
-    def done(self, number: np.ndarray, accepted: np.ndarray, done: np.ndarray) -> None:
-        """Note the cycles at which requests were accepted and completed."""
-        self._done.append((number, accepted, done))
-
-    def served(self, number: np.ndarray, channel: np.ndarray) -> None:
-        """Note bursts in the order in which they were on the wires of their channels."""
-        for c, blocks in enumerate(self._served):
-            blocks.append(number[channel == c])
+        self._n_channels = n_channels
+        self.made: list[tuple[np.ndarray, ...]] = [(empty, empty.astype(np.uint64), byte, byte)]
+        self.done: list[tuple[np.ndarray, ...]] = [(empty, empty, empty)]
+        self.served: list[tuple[np.ndarray, ...]] = [(empty, byte)]
 
     def requests(self) -> Requests:
         """Return all of them by number."""
-        number, address, write, stream = (np.concatenate(column) for column in zip(*self._made, strict=True))
+        number, address, write, stream = (np.concatenate(column) for column in zip(*self.made, strict=True))
         order = np.argsort(number, kind="stable")
-        done_number, accepted, done = (np.concatenate(column) for column in zip(*self._done, strict=True))
+        done_number, accepted, done = (np.concatenate(column) for column in zip(*self.done, strict=True))
         done_order = np.argsort(done_number, kind="stable")
         ids = number[order]
         assert np.array_equal(ids, done_number[done_order]), "a request was lost or made up"
-        served = tuple(np.searchsorted(ids, np.concatenate(blocks)) for blocks in self._served)
+        sent, channel = (np.concatenate(column) for column in zip(*self.served, strict=True))
+        served = tuple(np.searchsorted(ids, sent[channel == c]) for c in range(self._n_channels))
         return Requests(
             address[order], write[order], stream[order], accepted[done_order], done[done_order], served
         )  # fmt: skip
@@ -214,7 +207,7 @@ class MemorySystem:
         check_addresses(bursts.address, self.part, self._in_flight.pending[source].total)
         numbers = self._in_flight.add(source, bursts, which)
         if self.log is not None:
-            self.log.made(numbers, bursts)
+            self.log.made.append((numbers, bursts.address, bursts.is_write, bursts.stream))
         return numbers
 
     def hand_over(
@@ -236,7 +229,6 @@ class MemorySystem:
         self._watched[source] = arrived
 
     def requests_of(self, source: int) -> int:
-        """Return how many bursts a source has asked for."""
         return int(self._in_flight.pending[source].total)
 
     def traffic(self, which: int) -> Traffic:
@@ -263,9 +255,9 @@ class MemorySystem:
                 mine = source == s
                 arrived(number[mine], done[mine], bursts[mine])
         if self.log is not None:
-            self.log.done(request, accepted, done)
+            self.log.done.append((request, accepted, done))
 
     def _on_served(self, sent: np.ndarray, channel: np.ndarray, unsent: np.ndarray) -> None:
         if self.log is not None:
-            self.log.served(sent, channel)
+            self.log.served.append((sent, channel))
         self._in_flight.served(sent, channel, unsent)

@@ -31,8 +31,6 @@ from hwmodel.system.memory import MemorySystem, Requests
 from traces.base.errors import InputError
 from traces.trace.chunks import Trace
 
-__all__ = ["EngineRun", "Requests", "SystemResult", "simulate"]
-
 BLOCK_REQUESTS = 64
 
 
@@ -53,13 +51,11 @@ class SystemResult:
 
     @property
     def dram(self) -> DramResult:
-        """Times, commands and core energy of the memory."""
         assert self.counts.dram is not None
         return self.counts.dram
 
     @property
     def time_ns(self) -> float:
-        """Run time in ns."""
         return self.run_time.time_ns
 
 
@@ -99,11 +95,12 @@ def simulate(
         block_requests=block_requests,
         keep=keep,
     )
-    total = _total_accesses(traces)
+    lengths = [trace.n_accesses for trace in traces]
+    n_accesses = None if None in lengths else sum(n for n in lengths if n is not None)
 
     def report() -> None:
         if progress is not None:
-            progress(int(caches.access_counts[:, 0].sum()), total, "accesses simulated")
+            progress(int(caches.access_counts[:, 0].sum()), n_accesses, "accesses simulated")
 
     clocks = machine.engine.cycle_ns / part.tck_ns
     turns = Turns(env, [trace.waits for trace in traces])
@@ -175,11 +172,6 @@ def _work_of_all(sides: Sequence[EngineSide]) -> EngineWork:
     each = [side.work for side in sides]
     added = {name: sum(getattr(work, name) for work in each) for name in ("accesses", "multiply_adds", "instructions")}
     return EngineWork(cycles=max(work.cycles for work in each), **added)
-
-
-def _total_accesses(traces: tuple[Trace, ...]) -> int | None:
-    lengths = [trace.n_accesses for trace in traces]
-    return None if None in lengths else sum(n for n in lengths if n is not None)
 
 
 def _check(traces: tuple[Trace, ...], machine: Machine, block_requests: int, interleave: int) -> None:

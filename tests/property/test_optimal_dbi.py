@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.coding import Chain, Geometry, WireCosts, decode, encode
+from hwmodel.bus import WireCosts
+from hwmodel.coding.chain import Chain
+from hwmodel.coding.codec import decode, encode
+from hwmodel.coding.stage import Geometry
 from hwmodel.dram.energy import data_wire_costs
 from traces.base.errors import InputError
 

@@ -7,7 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from hwmodel.coding import encode
+from hwmodel.coding.codec import encode
 from hwmodel.dram.controller import as_wide, controller_spec
 from hwmodel.dram.energy import data_wire_costs
 from hwmodel.dram.engine import DramEngine
