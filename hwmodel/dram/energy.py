@@ -175,11 +175,11 @@ def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> WireCon
     return WireConstants(static, wires.read_rise_pj if way == "read" else wires.write_rise_pj)
 
 
-def data_wire_costs(part: str | Path | Mapping[str, Any] | Part) -> WireCosts:
-    loaded = load_part(part)
-    both = [wire_constants_pj(loaded, "dq", way, loaded.beat_ns) for way in ("read", "write")]
+def data_wire_costs(part: Part) -> WireCosts:
+    """Return what the data wires cost, the mean of reads and writes."""
+    both = [wire_constants_pj(part, "dq", way, part.beat_ns) for way in ("read", "write")]
     static, rise = ((a + b) / 2 for a, b in zip(*both, strict=True))
-    level = loaded.interface.costly_level
+    level = part.interface.costly_level
     return WireCosts(static if level == 1 else 0.0, static if level == 0 else 0.0, rise)
 
 

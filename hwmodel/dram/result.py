@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hwmodel.parts.part import COMMANDS
+from hwmodel.parts.part import COMMANDS, READ_COMMANDS, WRITE_COMMANDS
 
 
 @dataclass(frozen=True)
@@ -117,22 +117,20 @@ class DramResult:
         (rows closed because a request wanted another) and activates."""
         row_hits, conflicts = self.counts.bank_row_hits, self.counts.conflicts
         assert row_hits is not None and conflicts is not None
-        rows = []
-        for channel, banks in enumerate(self.counts.bank_commands):
-            for bank, count in enumerate(banks):
-                bursts = int(sum(count[COMMANDS.index(name)] for name in ("RD", "RDA", "WR", "WRA", "MWR")))
-                activates = int(count[COMMANDS.index("ACT")])
-                closed = int(sum(count[COMMANDS.index(name)] for name in ("PRE", "PREA")))
-                rows.append(
-                    {"channel": channel, "bank": bank, "bursts": bursts, "hits": int(row_hits[channel, bank]),
-                     "conflicts": int(conflicts[channel, bank]), "activates": activates, "closed": closed}
-                )  # fmt: skip
-        return rows
+        of = {name: self.counts.bank_commands[..., k] for k, name in enumerate(COMMANDS)}
+        columns = {
+            "bursts": sum(of[name] for name in READ_COMMANDS + WRITE_COMMANDS), "hits": row_hits,
+            "conflicts": conflicts, "activates": of["ACT"], "closed": of["PRE"] + of["PREA"],
+        }  # fmt: skip
+        return [
+            {"channel": at[0], "bank": at[1], **{name: int(column[at]) for name, column in columns.items()}}
+            for at in np.ndindex(row_hits.shape)
+        ]
 
     @property
     def core_pj_per_bit(self) -> float:
         """Core energy per bit of data moved; 0 without any."""
-        bits = 8 * self.burst_bytes * self.counts.command("RD", "RDA", "WR", "WRA", "MWR")
+        bits = 8 * self.burst_bytes * self.counts.command(*READ_COMMANDS, *WRITE_COMMANDS)
         return self.core_energy_pj / bits if bits else 0.0
 
     @property

@@ -27,7 +27,7 @@ from hwmodel.dram.engine import collect_result, open_memory, stuck_error
 from hwmodel.dram.interface import WAYS, timed_groups
 from hwmodel.dram.result import DramResult
 from hwmodel.dram.tables import address_map, channel_of
-from hwmodel.parts.part import Part, cached_on
+from hwmodel.parts.part import READ_COMMANDS, WRITE_COMMANDS, Part, cached_on
 from hwmodel.parts.part_file import load_part
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
@@ -347,7 +347,7 @@ class StreamPlayer:
         dram, repeated = play_runs(self.part, self.controller, self._start, self._runs)
         bursts = [sum(n for n, way in self._runs if way == k) for k in (0, 1)]
         issued = dram.counts
-        assert [issued.command("RD", "RDA"), issued.command("WR", "WRA", "MWR")] == bursts, "a burst was lost"
+        assert [issued.command(*READ_COMMANDS), issued.command(*WRITE_COMMANDS)] == bursts, "a burst was lost"
         guess = [None if each is None else self._guessed(each) for each in self._of_random]
         wires = [w if g is None or w is None else w + g for w, g in zip(self._wires(), guess, strict=True)]
         o, flag_wires = self.part.organisation, self._chain.flag_wires

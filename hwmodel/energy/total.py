@@ -9,11 +9,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from hwmodel.dram.energy import EnergyRow, term_ranges
+from hwmodel.dram.energy import (
+    DATA_WIRES,
+    EnergyRow,
+    WireRow,
+    core_rows,
+    data_rows,
+    energy_range,
+    interface_rows,
+    term_ranges,
+)
+from hwmodel.dram.interface import timed_groups
 from hwmodel.energy.onchip import OnChipEnergy, onchip_energy
-from hwmodel.energy.replay import ReplayEnergy, replay_energy
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
+from hwmodel.parts.part_file import load_part
 from hwmodel.replay import ReplayResult
 
 KINDS = ("dynamic", "static")
@@ -21,15 +31,54 @@ Row = TypeVar("Row", bound=EnergyRow)
 
 
 @dataclass(frozen=True)
-class Bill:
-    """How much of a run's static energy it is billed.
+class ReplayEnergy:
+    """Rows `count x constant = energy` of the wires and of the DRAM core."""
 
-    idle: the machine's choice. share: of the DRAM's static energy. leaks: whether leakage is billed.
-    """
+    interface: tuple[WireRow, ...]
+    core: tuple[EnergyRow, ...]
+
+    @property
+    def io_pj(self) -> float:
+        """Energy of DQ, DBI and extra wires: what the data decide."""
+        return sum(row.energy_pj for row in self.interface if row.group in DATA_WIRES)
+
+    @property
+    def interface_pj(self) -> float:
+        return sum(row.energy_pj for row in self.interface)
+
+    @property
+    def core_pj(self) -> float:
+        return sum(row.energy_pj for row in self.core)
+
+    @property
+    def total_pj(self) -> float:
+        return self.interface_pj + self.core_pj
+
+    def range_pj(self, part: Part) -> tuple[float, float]:
+        """Return (least, most) of the energy of wires and core over the ranges of the part's estimates."""
+        return energy_range(part, self.core, self.interface)
+
+
+def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
+    """Return the energy of a replay that ran with a DRAM part; DQ and DBI only where the trace has data."""
+    assert result.dram is not None
+    part, total, dram = load_part(machine.part), result.total, result.dram
+    reads, writes = (int(each.sum()) for each in total.way_bursts)
+    rows: list[WireRow] = []
+    if total.way_wires is not None:
+        sent = total.way_wires.data, total.way_wires.flag, total.way_extra_wires
+        rows += data_rows(sent, (reads, writes), machine.flag_wires, part)
+    rows += interface_rows(timed_groups(dram.counts, (reads, writes), dram.end_cycle, part), part)
+    rows.sort(key=lambda row: row.group == "extra")  # those last
+    return ReplayEnergy(tuple(rows), tuple(row for row in core_rows(dram.counts, part) if row.count))
+
+
+@dataclass(frozen=True)
+class Bill:
+    """How much of a run's static energy it is billed. idle: the machine's choice. share: of the DRAM's."""
 
     idle: str | float
     share: float
-    leaks: bool
 
     def of(self, rows: Iterable[Row], share: float | None = None) -> tuple[Row, ...]:
         """Return rows as they are billed; share: of static ones, default the DRAM's."""
@@ -51,7 +100,7 @@ def bill(idle: str | float, part: Part, *, time_ns: float, moved_bytes: int, foo
         share = moved_bytes / (peak * time_ns) if time_ns else 0.0
     else:
         share = idle if not isinstance(idle, str) else 1.0 if idle == "all" else 0.0
-    return Bill(idle, min(float(share), 1.0), idle != "none")
+    return Bill(idle, min(float(share), 1.0))
 
 
 @dataclass(frozen=True)
@@ -124,6 +173,6 @@ def run_energy(result: ReplayResult, machine: Machine, time_ns: float) -> RunEne
     every = [*memory.interface, *memory.core, *([] if chip is None else chip.memory)]
     whole = sum(row.energy_pj for row in every if row.kind == "static")
     if chip is not None:
-        chip = replace(chip, memory=billed.of(chip.memory, float(billed.leaks)))
+        chip = replace(chip, memory=billed.of(chip.memory, float(machine.idle != "none")))
     memory = ReplayEnergy(billed.of(memory.interface), billed.of(memory.core))
     return RunEnergy(memory, chip, billed, machine.part, whole)

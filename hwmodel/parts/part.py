@@ -25,6 +25,9 @@ COMMANDS = (
 )  # fmt: skip
 
 
+READ_COMMANDS, WRITE_COMMANDS = ("RD", "RDA"), ("WR", "WRA", "MWR")
+
+
 def added_field(default: Any = 0) -> Any:
     """Declare a field that older parts do not give: while it has its default, it is not part of what they say."""
     return field(default=default, metadata={"later": True})

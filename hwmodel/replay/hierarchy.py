@@ -106,6 +106,12 @@ def count_requests(bursts: Bursts) -> Int64Array:
     return counts
 
 
+def count_accesses(chunk: Chunk) -> npt.NDArray[np.int64]:
+    """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
+    counts: npt.NDArray[np.int64] = kernel.count_accesses(chunk.op, chunk.stream, chunk.size, len(STREAMS))
+    return counts
+
+
 class Uncached:
     """No cache: every access asks for the whole blocks it touches."""
 
@@ -122,12 +128,16 @@ class Uncached:
 
 
 class CacheHierarchy:
-    """The levels of a machine; state is kept between calls. `levels` is empty for a machine without a cache."""
+    """The levels of a machine; state is kept between calls. `levels` is empty for a machine without a cache.
+
+    access_counts: of what was fed, as of `count_accesses`.
+    """
 
     def __init__(self, machine: Machine, memory: Memory) -> None:
         self.block_bytes = machine.bus.block_bytes
         self.levels = [CacheLevel(spec) for spec in machine.caches]
         self.partial_writes = 0
+        self.access_counts = np.zeros((2, 2, len(STREAMS)), np.int64)
         self._stages: list[CacheLevel | Uncached] = [*self.levels] or [Uncached(self.block_bytes)]
         self._whole_bytes = machine.caches[-1].line_bytes if machine.caches else self.block_bytes
         self._memory = memory
@@ -139,6 +149,7 @@ class CacheHierarchy:
         """Make the accesses of a chunk and return the bursts they cause."""
         if self._data is not None:
             self._check_footprint(chunk)
+        self.access_counts += count_accesses(chunk)
         first, cycle, work = self._accesses, chunk.cycle, chunk.work
         self._accesses += len(chunk)
         if work is None:

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.replay.hierarchy import Bursts, EngineSide, slices
+from hwmodel.replay.hierarchy import Bursts, CacheHierarchy, EngineSide, slices
 from hwmodel.system.bounds import data_clocks
-from hwmodel.system.engine import EngineRun, SharedCaches
+from hwmodel.system.engine import EngineRun
 from hwmodel.system.memory import MemorySystem
 from traces.trace.chunks import STREAMS
 
@@ -59,7 +59,7 @@ class DmaEngine:
         env: Any,
         number: int,
         side: EngineSide,
-        caches: SharedCaches,
+        caches: CacheHierarchy,
         memory: MemorySystem,
         *,
         clocks_per_cycle: float,
@@ -86,7 +86,8 @@ class DmaEngine:
                 if len(self._blocks) > 1:
                     yield self._blocks[-2].free
                 held = self.memory.waited_for_line(self.number)
-                self._blocks.append(_Block(self._number(piece.numbers[0]), piece.work, held, self.env))
+                first = int(piece.numbers[0]) // len(self.memory.last_done)  # among those of this source
+                self._blocks.append(_Block(first, piece.work, held, self.env))
                 piece.gaps[0] = max(self.env.now - accepted, 0)
             yield from self.memory.hand_over(self.number, piece.numbers, piece.address, piece.is_write, piece.gaps)
             self._blocks[-1].end += len(piece.numbers)
@@ -154,10 +155,6 @@ class DmaEngine:
 
     def _arrived(self, number: np.ndarray, done: np.ndarray, bursts: np.ndarray) -> None:
         self._done[number], self._bursts[number] = done, bursts
-
-    def _number(self, request: int) -> int:
-        """Return the number of a request among those of this source."""
-        return int(request) // len(self.memory.last_done)
 
     def _cycles(self, before: float, after: float) -> int:
         return int(after * self._clocks_per_cycle) - int(before * self._clocks_per_cycle)

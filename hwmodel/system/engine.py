@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.replay.cache_pass import count_accesses
-from hwmodel.replay.hierarchy import Bursts, CacheHierarchy, EngineSide, slices
+from hwmodel.replay.hierarchy import CacheHierarchy, EngineSide, slices
 from hwmodel.system.memory import MemorySystem
-from traces.trace.chunks import STREAMS, Chunk
+from traces.trace.chunks import Chunk
 
 
 @dataclass(frozen=True)
@@ -62,19 +61,6 @@ class Turns:
             self._waiting[engine].pop(needed).succeed()
 
 
-class SharedCaches:
-    """The caches that all engines feed. access_counts int64[2, 2, stream]: loads and stores; accesses and bytes."""
-
-    def __init__(self, hierarchy: CacheHierarchy) -> None:
-        self.hierarchy = hierarchy
-        self.access_counts = np.zeros((2, 2, len(STREAMS)), np.int64)
-
-    def feed(self, chunk: Chunk) -> Bursts:
-        """Make the accesses of a chunk and return the bursts they cause."""
-        self.access_counts += count_accesses(chunk)
-        return self.hierarchy.feed(chunk)
-
-
 class Engine:
     """One engine, the source `number` of the memory.
 
@@ -85,7 +71,7 @@ class Engine:
         self,
         number: int,
         side: EngineSide,
-        caches: SharedCaches,
+        caches: CacheHierarchy,
         memory: MemorySystem,
         *,
         clocks_per_cycle: float,

@@ -26,7 +26,7 @@ from hwmodel.replay.bus_traffic import FLUSH, RUN
 from hwmodel.replay.hierarchy import SLICE_ACCESSES, EngineSide, EngineWork, open_hierarchy
 from hwmodel.system.bounds import RunTime, roofline, shares
 from hwmodel.system.dma import DmaEngine
-from hwmodel.system.engine import Engine, EngineRun, SharedCaches, Turns
+from hwmodel.system.engine import Engine, EngineRun, Turns
 from hwmodel.system.memory import MemorySystem, Requests
 from traces.base.errors import InputError
 from traces.trace.chunks import Trace
@@ -84,7 +84,7 @@ def simulate(
         raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
     env = simpy.Environment()
     sides = [EngineSide(one, machine) for one in traces]
-    caches = SharedCaches(open_hierarchy(sides[0].trace, machine))
+    caches = open_hierarchy(sides[0].trace, machine)
     memory = MemorySystem(
         env,
         part,
@@ -124,9 +124,9 @@ def simulate(
 
     def run() -> Generator[Any, Any, None]:
         yield env.all_of([env.process(engine.process()) for engine in engines])
-        at_end.extend(level.counts for level in caches.hierarchy.levels)
+        at_end.extend(level.counts for level in caches.levels)
         if machine.flush:
-            for bursts in caches.hierarchy.flush():
+            for bursts in caches.flush():
                 yield from memory.send(0, bursts, np.zeros(len(bursts), np.int64), FLUSH)
         memory.close(0)
         yield memory.process
@@ -145,14 +145,14 @@ def simulate(
         run=memory.traffic(RUN),
         flush=memory.traffic(FLUSH),
         block_bytes=machine.bus.block_bytes,
-        partial_writes=caches.hierarchy.partial_writes,
+        partial_writes=caches.partial_writes,
         dram=dram,
         description=dict(traces[0].description),
         work=_work_of_all(sides),
         scratchpad=sides[0].scratchpad,
         footprint_bytes=sides[0].trace.memory.total_bytes,
     )
-    check_conservation(counts, tuple(level.counts for level in caches.hierarchy.levels), machine)
+    check_conservation(counts, tuple(level.counts for level in caches.levels), machine)
     runs = tuple(engine.result() for engine in engines)
     last = max(runs, key=lambda run: run.finish_cycle)
     total = max(last.finish_cycle, dram.total_cycles)

@@ -16,7 +16,7 @@ from hwmodel.coding.chain import Chain, parse_chain
 from hwmodel.coding.codec import decode, encode
 from hwmodel.coding.stage import ENCODERS, Geometry
 from hwmodel.coding.streams import StreamChain
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.parts.part_file import load_part, part_names
 from hwmodel.replay import replay
@@ -156,7 +156,7 @@ import numpy as np
 import edgewatt as ew
 from hwmodel.coding.chain import chain_facts
 from hwmodel.coding.stage import ENCODERS
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine, BusSpec
 from hwmodel.replay import replay

@@ -17,7 +17,7 @@ from hwmodel.coding.stage import ENCODERS, Geometry
 from hwmodel.coding.streams import StreamChain
 from hwmodel.dram.energy import data_wire_costs, interface_energy
 from hwmodel.dram.engine import load_part
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.parts.burst_cells import BurstCells, check_cells
 from hwmodel.replay import replay

@@ -14,7 +14,7 @@ from hwmodel.dram.engine import DramEngine
 from hwmodel.dram.result import DramCounts, DramResult
 from hwmodel.dram.stream import StreamCounts, StreamPlayer, play_runs, side_by_side
 from hwmodel.dram.tables import address_map, channel_of
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import Machine
 from hwmodel.parts.part_file import load_part, part_names
 from hwmodel.replay import replay
