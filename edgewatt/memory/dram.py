@@ -18,7 +18,7 @@ from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import core_rows, energy_range, explain, interface_rows
 from hwmodel.dram.engine import simulate_dram
 from hwmodel.dram.interface import timed_groups
-from hwmodel.dram.tables import include_folder, write_library_file
+from hwmodel.dram.library import include_folder, write_library_file
 from hwmodel.energy.total import replay_energy
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.part_readers.reader import Imported, import_part

@@ -67,10 +67,6 @@ class ShareFlags:
         sent: npt.NDArray[np.uint8] = (packed["D"] | packed["M"] | packed["I"]).reshape(-1)
         return sent
 
-    def costly(self, data: Bytes, low: bool) -> Bytes:
-        """Flag shares of which more than half of the bits are at the costly level (low: 0): uint8[n, flags]."""
-        return self.cells.decide(self.split(data), low)
-
     def far(self, data: Bytes, level: Bytes) -> Bytes:
         """Flag shares that would flip more than half of the wires they begin on; level uint8[wires] is updated."""
         entries, start = self.entries()

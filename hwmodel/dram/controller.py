@@ -29,11 +29,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "write_high": 26, "write_low": 6, "spacing": "last-clocks", "command_occupancy": True, "refresh_together": True,
         "shared_pseudo_channels": True,
     },
-    # What the JEDEC command tables demand beyond the tools: commands hold the command wires for their clocks, and one
-    # command closes all banks before a refresh (PREA, tRPab). A row that was hit often enough is given up in any case.
-    # They also add tDQSCK, preambles and tDQSS to turnarounds, distinguish masked writes, let up to 8 refreshes be
-    # postponed while a rank is busy and pulled in while it idles, ask for refresh management, and let a rank that idles
-    # long refresh itself. A request that waited as long as a refresh may (some 9 tREFI of LPDDR4-3200) goes first.
+    # What the JEDEC command tables demand beyond the tools. A row that was hit often enough is given up in any case; a
+    # request that waited as long as a refresh may (some 9 tREFI of LPDDR4-3200) goes first.
     "jedec": {
         "command_occupancy": True, "refresh_precharge": "all", "hit_cap_strict": True, "full_timing": True,
         "masked_writes": True, "refresh_postpone": 8, "refresh_pull_in": 8, "refresh_management": True,

@@ -33,7 +33,7 @@ class DbiDc(InvertingStage):
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         n, shares = len(coded.data), self.geometry.shares
         if shares is not None:
-            flags = shares.costly(coded.data, self.zeros_cost)
+            flags = shares.cells.decide(shares.split(coded.data), self.zeros_cost)
             return Coded(*shares.inverted(coded.data, flags)), state
         out, flags = kernels.aligned_empty(n), packed_flags(n)
         data = ~coded.data if self.low_active else coded.data  # inversion against zeros is that of the complement

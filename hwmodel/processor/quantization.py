@@ -7,12 +7,9 @@ import numpy.typing as npt
 
 import cython_ext.inference.runs as kernel
 from cython_ext.streams.streams import int8_stream
-from hwmodel.processor.arena import Arena
-from hwmodel.processor.work import OrderedWork, in_units
+from hwmodel.processor.arena import Arena, Float32
+from hwmodel.processor.work import Ids, OrderedWork, in_units
 from traces.networks.quantization import Quantized, to_bytes
-
-Float32 = npt.NDArray[np.float32]
-Ids = npt.NDArray[np.int64]
 
 
 class IntegerLayout:

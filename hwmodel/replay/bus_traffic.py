@@ -8,21 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cython_ext.dram.in_flight import Held
 from cython_ext.trace.accesses import count_values
 from cython_ext.wires.counting import segments_by_kind
-from hwmodel.bus import Bytes, WireCounts
+from hwmodel.bus import Bytes, Counts, WireCounts
 from hwmodel.coding.streams import ChannelWires
 from hwmodel.machine import Machine
 from traces.trace.chunks import STREAMS
 
 if TYPE_CHECKING:
     from hwmodel.replay.hierarchy import Bursts
-
-
-Int64Array = npt.NDArray[np.int64]
 
 RUN, FLUSH = 0, 1  # sets of wire counts
 HANDED_ON = 1 << 14  # bursts that go to the wires together: many for a call, few enough for the processor's caches
@@ -38,11 +34,11 @@ class Traffic:
     None where the trace has no data or the encoder no such wires.
     """
 
-    reads: Int64Array
-    writes: Int64Array
+    reads: Counts
+    writes: Counts
     way_wires: WireCounts | None
     way_extra_wires: WireCounts | None
-    way_bursts: Int64Array
+    way_bursts: Counts
 
     def __add__(self, other: Traffic) -> Traffic:
         def add(a: WireCounts | None, b: WireCounts | None) -> WireCounts | None:
@@ -134,7 +130,7 @@ class Wires:
         return _by_way(self._each.bus.counts, which_set), extra
 
 
-def wire_traffic(requests: Int64Array, bursts: Int64Array, wires: Wires | None, which_set: int) -> Traffic:
+def wire_traffic(requests: Counts, bursts: Counts, wires: Wires | None, which_set: int) -> Traffic:
     """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each."""
     reads, writes = requests.copy()
     way_wires, extra = (None, None) if wires is None else wires.counts(which_set)

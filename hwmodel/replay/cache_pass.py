@@ -15,7 +15,7 @@ from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
-from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, EngineWork, open_hierarchy, slices
+from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, EngineWork, Int64Array, open_hierarchy, slices
 from traces.base.errors import InputError, brief
 from traces.trace.chunks import STREAMS, Trace
 
@@ -42,7 +42,7 @@ class CachePass:
         self._hierarchy = open_hierarchy(self._engine.trace, machine)
 
     @property
-    def access_counts(self) -> npt.NDArray[np.int64]:
+    def access_counts(self) -> Int64Array:
         return self._hierarchy.access_counts
 
     @property

@@ -20,6 +20,8 @@ from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.trace.chunks import STREAMS, Chunk, Memory, Trace, touched_lines
 
+Int64Array = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class EngineWork:
@@ -77,8 +79,6 @@ def _engine_clock(trace: Trace, engine: EngineSpec) -> EngineClock:
 
 SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
 
-Int64Array = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Bursts:
@@ -106,9 +106,9 @@ def count_requests(bursts: Bursts) -> Int64Array:
     return counts
 
 
-def count_accesses(chunk: Chunk) -> npt.NDArray[np.int64]:
+def count_accesses(chunk: Chunk) -> Int64Array:
     """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
-    counts: npt.NDArray[np.int64] = kernel.count_accesses(chunk.op, chunk.stream, chunk.size, len(STREAMS))
+    counts: Int64Array = kernel.count_accesses(chunk.op, chunk.stream, chunk.size, len(STREAMS))
     return counts
 
 

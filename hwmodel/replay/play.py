@@ -22,7 +22,7 @@ from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
 from hwmodel.replay.bus_traffic import FLUSH, HANDED_ON, RUN, InFlight, Traffic, Wires, wire_traffic
 from hwmodel.replay.cache_pass import CachePass, KeptPass
-from hwmodel.replay.hierarchy import Bursts, EngineWork, count_requests, open_loop_clock
+from hwmodel.replay.hierarchy import Bursts, EngineWork, Int64Array, count_requests, open_loop_clock
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
 from traces.base.reprs import OneLineRepr
@@ -31,8 +31,6 @@ from traces.trace.chunks import STREAMS, Trace
 if TYPE_CHECKING:
     from hwmodel.dram.engine import Completions, DramEngine
     from hwmodel.dram.result import DramResult
-
-Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,13 +12,12 @@ import numpy.typing as npt
 from hwmodel.caches.cache import CacheCounts, CacheLevel
 from hwmodel.caches.policy import CACHE_POLICIES
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.replay.hierarchy import lookups_of_level, slices
+from hwmodel.replay.hierarchy import Int64Array, lookups_of_level, slices
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.units import size_in_bytes
 from traces.trace.chunks import STREAMS, Memory, Region, Trace, next_uses, touched_lines
 
-Int64Array = npt.NDArray[np.int64]
 OUTSIDE = "elsewhere"
 
 

@@ -78,10 +78,9 @@ class Engine:
         slice_accesses: int,
         on_accesses: Callable[[], None],
         turns: Turns,
-        env: Any,
     ) -> None:
         self.number, self.side, self.caches, self.memory = number, side, caches, memory
-        self._turns, self._env = turns, env
+        self._turns, self._env = turns, memory.env
         self._depends = 0  # clocks of waiting for other engines
         self.accesses = 0
         self._clocks_per_cycle, self._slice = clocks_per_cycle, slice_accesses

@@ -10,7 +10,7 @@ depend on the size of the blocks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from hwmodel.parts.part import Part
 from hwmodel.replay.bus_traffic import FLUSH, RUN, InFlight, Traffic, Wires, wire_traffic
 from hwmodel.replay.hierarchy import Bursts, count_requests
 from hwmodel.system.bounds import data_clocks
-from traces.trace.chunks import NEVER, STREAMS
+from traces.trace.chunks import NEVER, STREAMS, Trace
 
 if TYPE_CHECKING:
     import simpy
@@ -82,19 +82,17 @@ class MemorySystem:
     """Channels as one SimPy process, wires and requests on their way. Simulated time is in clocks of the part.
 
     n_sources: sources, each with `outstanding_misses` lines, or `dma_bytes`, in flight at most; each offers its
-    requests in order over all channels. has_data: bursts carry their bytes. description: of the trace, which says how
-    large its elements are.
+    requests in order over all channels. trace: says whether bursts carry their bytes, and how large its elements are.
     """
 
     def __init__(
         self,
-        env: simpy.Environment,
+        env: Any,
         part: Part,
         machine: Machine,
         n_sources: int,
         *,
-        has_data: bool,
-        description: Mapping[str, Any],
+        trace: Trace,
         block_requests: int,
         keep: bool,
     ) -> None:
@@ -114,10 +112,11 @@ class MemorySystem:
         self.process = env.process(self._serve())
         self.last_done = np.zeros(n_sources, np.int64)  # cycle at which a source was last given something it asked for
         self.log = RequestLog(n_channels) if keep else None
-        self._watched: dict[int, Callable[[np.ndarray, np.ndarray, np.ndarray], None]] = {}
+        # Of one source: called with the requests that are done, int64[n] each: numbers, cycles, bursts begun by then.
+        self.arrived: Callable[[np.ndarray, np.ndarray, np.ndarray], None] | None = None
         self._block_requests = block_requests
         self._flush_from: int | None = None  # number of the flush's first request
-        self._wires = Wires(machine, n_channels, description) if has_data else None
+        self._wires = Wires(machine, n_channels, trace.description) if trace.has_data else None
         self._in_flight = InFlight(block_bytes, n_sources, self._wires)
         self._asked = np.zeros((2, 2, len(STREAMS)), np.int64)  # run and flush; reads and writes
 
@@ -186,9 +185,9 @@ class MemorySystem:
         tail = max(int(self.last_done[source]) - accepted, 0)
         return min(waited, int(data_clocks(bursts, part))) + min(tail, int(data_clocks(after, part)))
 
-    def waited_for_line(self, source: int) -> int:
-        """Return the clocks in which a source's reads waited because as many as may be were in flight."""
-        return int(self._memory.waited(source)[1])
+    def waited_for_line(self) -> int:
+        """Return the clocks in which the first source's reads waited because as many as may be were in flight."""
+        return int(self._memory.waited(0)[1])
 
     def send(self, source: int, bursts: Bursts, gaps: np.ndarray, which: int = RUN) -> Generator[Any, Any, None]:
         """Send bursts block by block; ends (a SimPy process yields from it) when the controller has taken the last.
@@ -223,11 +222,6 @@ class MemorySystem:
             self._wake()
             yield event
 
-    def watch(self, source: int, arrived: Callable[[np.ndarray, np.ndarray, np.ndarray], None]) -> None:
-        """Call arrived(request numbers of the source, cycles done, bursts begun by then; int64[n] each) with what is
-        done."""
-        self._watched[source] = arrived
-
     def requests_of(self, source: int) -> int:
         return int(self._in_flight.pending[source].total)
 
@@ -245,15 +239,12 @@ class MemorySystem:
         if len(self.last_done) == 1:
             run = done if self._flush_from is None else done[request < self._flush_from]
             self.last_done[0] = max(int(self.last_done[0]), int(run.max(initial=0)))
-            for arrived in self._watched.values():
-                arrived(request, done, bursts)
+            if self.arrived is not None:
+                self.arrived(request, done, bursts)
         else:
             source, number = self._in_flight.split(request)
             requested = (source != 0) | (number < (NEVER if self._flush_from is None else self._flush_from))
             np.maximum.at(self.last_done, source[requested], done[requested])
-            for s, arrived in self._watched.items():
-                mine = source == s
-                arrived(number[mine], done[mine], bursts[mine])
         if self.log is not None:
             self.log.done.append((request, accepted, done))
 

@@ -90,8 +90,7 @@ def simulate(
         part,
         machine,
         len(traces),
-        has_data=traces[0].has_data,
-        description=traces[0].description,
+        trace=traces[0],
         block_requests=block_requests,
         keep=keep,
     )
@@ -105,7 +104,7 @@ def simulate(
     clocks = machine.engine.cycle_ns / part.tck_ns
     turns = Turns(env, [trace.waits for trace in traces])
     engines: list[Engine | DmaEngine] = [
-        DmaEngine(env, number, one, caches, memory, clocks_per_cycle=clocks, on_accesses=report)
+        DmaEngine(one, caches, memory, clocks_per_cycle=clocks, on_accesses=report)
         if machine.scratchpad is not None
         else Engine(
             number,
@@ -116,7 +115,6 @@ def simulate(
             slice_accesses=SLICE_ACCESSES if len(traces) == 1 else interleave_accesses,
             on_accesses=report,
             turns=turns,
-            env=env,
         )
         for number, one in enumerate(sides)
     ]

@@ -136,7 +136,7 @@ def test_channels_may_be_chosen_by_any_bits_of_the_address() -> None:
 @pytest.mark.parametrize("encoder", ["dbi-ac", "dbi-opt", "base-xor", "base-xor+dbi-dc", "3-lwc", "transition"])
 def test_every_encoder_is_the_one_that_encodes(encoder: str) -> None:
     player, data = StreamPlayer("lpddr4-3200", encoder=encoder), weights(65_536)
-    costs = data_wire_costs("lpddr4-3200")
+    costs = data_wire_costs(load_part("lpddr4-3200"))
     whole = encode(data, encoder, element_bytes=2, bus_bytes=2, block_bytes=32, costs=costs)
     counts = [player.read(data[k : k + 16_384]) for k in range(0, len(data), 16_384)]
     total = sum(counts, StreamCounts())
