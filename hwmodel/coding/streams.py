@@ -13,7 +13,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from hwmodel.bus import Bus, Bytes, Coded, WireCosts
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
@@ -103,8 +102,8 @@ class StreamChain:
                 for each, was in zip(states, part.states, strict=True)
             ]
 
-    def encode(self, data: Bytes, kind: npt.NDArray[np.integer[Any]]) -> Coded:
-        """Encode the next blocks: uint8[n * block_bytes], int[n] kind of each."""
+    def encode(self, data: Bytes, kind: Bytes) -> Coded:
+        """Encode the next blocks: uint8[n * block_bytes], uint8[n] kind of each."""
         assert len(data) == len(kind) * self.block_bytes
         coded = Coded(data)
         for part in self._parts:
@@ -228,7 +227,7 @@ class _Part:
         other.offsets = [0] * len(self.stages)
         return other
 
-    def encode(self, coded: Coded, kind: npt.NDArray[np.integer[Any]]) -> Coded:
+    def encode(self, coded: Coded, kind: Bytes) -> Coded:
         if len(self.stages) == 1:
             return self._run(0, coded)
         assert coded.flags is None and coded.extra is None

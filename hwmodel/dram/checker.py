@@ -18,6 +18,7 @@ COLUMN = READ + WRITE
 CLOSE = ("PRE", "PREA")
 REFRESH = ("REFab", "REFpb", "RFM")
 WHOLE_RANK = ("PREA", "REFab", "PDE", "PDX", "SRE", "SRX")
+Broken = Iterable[tuple[str, str]]  # rule and message of each
 # A refresh may be postponed: JEDEC allows eight intervals, and a ninth is the one that is due.
 POSTPONED_REFRESHES = 8
 
@@ -177,7 +178,7 @@ class _Checker:
         self.clock_until = -1  # last cycle at which a column command finds the data clock running
         self.now = -1
 
-    def step(self, table: CommandTable, index: int) -> Iterable[tuple[str, str]]:
+    def step(self, table: CommandTable, index: int) -> Broken:
         o, t = self.part.organisation, self.part.timing
         name, cycle = COMMANDS[table.command[index]], int(table.cycle[index])
         rank, group = int(table.rank[index]), int(table.bank_group[index])
@@ -214,9 +215,7 @@ class _Checker:
     def _scope_keys(self, rank: int, group: int, flat: int) -> dict[str, tuple[int, ...]]:
         return {"bank": (rank, flat), "group": (rank, group), "rank": (rank,)}
 
-    def _spacing(
-        self, name: str, cycle: int, rank: int, group: int, flat: int, concerned: list[int]
-    ) -> Iterable[tuple[str, str]]:
+    def _spacing(self, name: str, cycle: int, rank: int, group: int, flat: int, concerned: list[int]) -> Broken:
         keys = self._scope_keys(rank, group, flat)
         for rule in self.rules:
             if name not in rule.then:
@@ -247,9 +246,7 @@ class _Checker:
             if cycle < ready:
                 yield "tRP", f"a bank precharges itself, ready at cycle {ready}"
 
-    def _state(
-        self, name: str, cycle: int, rank: int, flat: int, row: int, concerned: list[int]
-    ) -> Iterable[tuple[str, str]]:
+    def _state(self, name: str, cycle: int, rank: int, flat: int, row: int, concerned: list[int]) -> Broken:
         t, burst = self.part.timing, self.part.organisation.burst_cycles
         bank, banks = self.banks[rank][flat], [self.banks[rank][b] for b in concerned]
         if self.down[rank] and name != "PDX":
@@ -290,7 +287,7 @@ class _Checker:
         for each in banks if name in REFRESH else ():
             each.activates = max(0, each.activates - t.RAAIMT)
 
-    def _second_act(self, name: str, cycle: int, rank: int, flat: int) -> Iterable[tuple[str, str]]:
+    def _second_act(self, name: str, cycle: int, rank: int, flat: int) -> Broken:
         if not self.part.timing.tAAD:
             return
         if self.half_open is not None and cycle > self.half_open[2] + self.part.timing.tAAD:
@@ -307,7 +304,7 @@ class _Checker:
         elif name in COLUMN and self.half_open is not None and self.half_open[:2] == (rank, flat):
             yield "tAAD", "a column command before ACT-2"
 
-    def _data_clock(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
+    def _data_clock(self, name: str, cycle: int) -> Broken:
         t, burst = self.part.timing, self.part.organisation.burst_cycles
         if not t.tCAS_WCK or name not in ("CAS", *COLUMN):
             return
@@ -319,7 +316,7 @@ class _Checker:
         latency = self.read_latency if name in READ else t.WL
         self.clock_until = max(self.clock_until, cycle + latency + burst + t.tWCKPST)
 
-    def _wires(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
+    def _wires(self, name: str, cycle: int) -> Broken:
         if not self.part.wire_cycles(name):
             return  # it uses CKE
         cycles = self.part.wire_cycles(name)
@@ -328,7 +325,7 @@ class _Checker:
             yield "command wires", f"another command holds them until cycle {self.wires_until[bus]}"
         self.wires_until[bus] = cycle + (cycles if self.occupancy else min(cycles, 1))
 
-    def _data(self, name: str, cycle: int, rank: int) -> Iterable[tuple[str, str]]:
+    def _data(self, name: str, cycle: int, rank: int) -> Broken:
         start = cycle + (self.read_latency if name in READ else self.part.timing.WL)
         meet = start < self.data_until[1] and start + self.part.organisation.burst_cycles > self.data_until[0]
         if meet and not (self.from_ends and rank != self.data_rank):

@@ -22,8 +22,7 @@ SPACINGS = ("jedec", "first-clocks", "last-clocks")
 PRESETS: dict[str, dict[str, Any]] = {
     "dramsim3": {},
     # Ramulator 2.1's generic controller, from its published defaults: writes start above 0.8 of the queue and end below
-    # 0.2 of it; a row is kept as long as an older request hits it; one command closes all banks before a refresh, which
-    # falls due for all ranks at once. Its HBM controllers serve two pseudo-channels.
+    # 0.2 of it. Its HBM controllers serve two pseudo-channels.
     "ramulator2": {
         "queues": "pooled", "posted_writes": False, "controller_latency_cycles": 1, "refresh_precharge": "all",
         "write_high": 26, "write_low": 6, "spacing": "last-clocks", "command_occupancy": True, "refresh_together": True,

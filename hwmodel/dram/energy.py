@@ -297,8 +297,7 @@ def energy_range(part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow]
 
     Currents that would make a term negative (IDD0 below IDD3N) cannot be: the least is no less than all terms' own.
     """
-    names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
-    of_core, of_wires = cached_on(part, _constants_at_ends, *names)
+    of_core, of_wires = _at_ends(part, core, wires)
     least, most = _ends((_sums(wires, of_wires) + _sums(core, of_core))[:, None])
     own = [low for _, low, _ in term_ranges(part, core, wires)]
     return max(float(least[0]), sum(own[: len(wires)]) + sum(own[len(wires) :])), float(most[0])
@@ -311,8 +310,7 @@ def term_ranges(
 
     Their sum has the narrower range of `energy_range`.
     """
-    names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
-    of_core, of_wires = cached_on(part, _constants_at_ends, *names)
+    of_core, of_wires = _at_ends(part, core, wires)
     rows = [*wires, *core]
     nominal = np.hstack((of_wires, of_core)) * [row.count * row.share for row in rows]
     least, most = _ends(nominal)
@@ -325,6 +323,11 @@ def _ends(energy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     moved = (energy[1:] - energy[0]).reshape(-1, 2, energy.shape[1])
     least, most = np.minimum(moved, 0.0).min(axis=1), np.maximum(moved, 0.0).max(axis=1)
     return energy[0] + least.sum(axis=0), energy[0] + most.sum(axis=0)
+
+
+def _at_ends(part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow]) -> tuple[np.ndarray, np.ndarray]:
+    of_wires = tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
+    return cached_on(part, _constants_at_ends, tuple(row.term for row in core), of_wires)
 
 
 def _constants_at_ends(

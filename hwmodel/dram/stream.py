@@ -96,14 +96,12 @@ class StreamResult:
         """
         energy = {"dynamic": 0.0, "static": 0.0}
         for row in self.rows:
-            share = 1.0 if counts is None else self._share(row, counts)
+            share = 1.0
+            if counts is not None:  # of the term, that these reads have
+                whole = self._weight(row, self.counts)
+                share = self._weight(row, counts) / whole if whole else 0.0
             energy[row.kind] += row.energy_pj * share
         return energy | {"total": energy["dynamic"] + energy["static"]}
-
-    def _share(self, row: EnergyRow, counts: StreamCounts) -> float:
-        """Return the share of a term that some reads have."""
-        whole = self._weight(row, self.counts)
-        return self._weight(row, counts) / whole if whole else 0.0
 
     def _weight(self, row: EnergyRow, counts: StreamCounts) -> float:
         if not isinstance(row, WireRow) or row.group not in ("dq", "dbi", "extra"):

@@ -163,8 +163,9 @@ def run_energy(result: ReplayResult, machine: Machine, time_ns: float) -> RunEne
     """Return the energy of a run that took time_ns on a machine with a part."""
     memory = replay_energy(result, machine)
     chip = None if machine.technology is None else onchip_energy(result, machine, time_ns)
+    idle = machine.idle
     billed = bill(
-        machine.idle,
+        idle,
         machine.part,
         time_ns=time_ns,
         moved_bytes=result.total.bursts * result.block_bytes,
@@ -173,6 +174,6 @@ def run_energy(result: ReplayResult, machine: Machine, time_ns: float) -> RunEne
     every = [*memory.interface, *memory.core, *([] if chip is None else chip.memory)]
     whole = sum(row.energy_pj for row in every if row.kind == "static")
     if chip is not None:
-        chip = replace(chip, memory=billed.of(chip.memory, float(machine.idle != "none")))
+        chip = replace(chip, memory=billed.of(chip.memory, float(idle != "none")))
     memory = ReplayEnergy(billed.of(memory.interface), billed.of(memory.core))
     return RunEnergy(memory, chip, billed, machine.part, whole)

@@ -34,11 +34,6 @@ class Commands:
     stream: np.ndarray
     end_cycle: int | None
 
-    @property
-    def moves_data(self) -> np.ndarray:
-        """Return bool[n]: which commands read or write."""
-        return np.isin(self.table["command"], MOVES_DATA)
-
     def of_part(self, part: Part) -> CommandTable:
         """Return them for `interface_energy`, which then counts edges by the rule of the replay."""
         return from_trace(self.table, part=part, data=self.data, end_cycle=self.end_cycle, gaps="hold")

@@ -3,8 +3,6 @@
 A block is what goes with one piece of the connections: half of the double buffer, and the rows its steps move. DMA and
 engine are SimPy processes. DMA starts block k when the engine has ended block k - 2, whose half it overwrites; the
 engine starts block k when all of it has arrived and block k - 1 is done.
-
-Rows of the next block come while this one is computed, into the room that the I/O model's decisions give them.
 """
 
 from __future__ import annotations
