@@ -246,7 +246,6 @@ class Machine(OneLineRepr):
         return stream_chain(self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs, self._share_flags())
 
     def _share_flags(self) -> ShareFlags | None:
-        """Return how the part's bursts carry metadata and inversion flags, None where they carry data alone."""
         metadata, part = self.bus.metadata, self._part()
         cells = None if part is None else cached_on(part, burst_cells)
         if metadata >> (0 if cells is None else cells.metadata_bits):

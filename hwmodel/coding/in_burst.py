@@ -7,7 +7,6 @@ instead of bytes; nothing else has wires of its own there.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cython_ext.wires.in_burst import cheapest_shares, invert_far_shares
 from hwmodel.bus import Bytes, WireCosts
@@ -64,7 +63,7 @@ class ShareFlags:
             each = np.unpackbits(flags, bitorder="little", count=bursts.size).reshape(bursts.shape)
             shares = np.ascontiguousarray(each[:, :: self.cells.share_bytes])
         packed = self.cells.pack(bursts, shares, (self.metadata,), as_sent=True)
-        sent: npt.NDArray[np.uint8] = (packed["D"] | packed["M"] | packed["I"]).reshape(-1)
+        sent: Bytes = (packed["D"] | packed["M"] | packed["I"]).reshape(-1)
         return sent
 
     def far(self, data: Bytes, level: Bytes) -> Bytes:

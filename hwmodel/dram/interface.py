@@ -1,8 +1,7 @@
 """What the wires between controller and DRAM do: ones, edges and inversions per wire group, from a command table.
 
 Groups: DQ and DBI (data), DQS (strobe, runs during bursts), CK (clock, runs all the time), CA (commands). Read and
-write data are counted apart, because each way has its own driver and termination. In gaps between bursts the data wires
-rest at the part's idle level, or hold the last one.
+write data are counted apart, because each way has its own driver and termination.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 import cython_ext.trace.accesses as kernel
 from cython_ext.trace.ports import EngineClock
+from hwmodel.bus import Bytes
 from hwmodel.caches.cache import CacheLevel, LineTransactions
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import Scratchpad, ScratchpadCounts
@@ -88,11 +89,11 @@ class Bursts:
     it."""
 
     address: npt.NDArray[np.uint64]
-    is_write: npt.NDArray[np.uint8]
-    stream: npt.NDArray[np.uint8]
+    is_write: Bytes
+    stream: Bytes
     access: Int64Array
     work: npt.NDArray[np.float64]
-    data: npt.NDArray[np.uint8] | None
+    data: Bytes | None
     cycle: Int64Array | None = None
 
     def __len__(self) -> int:
@@ -256,7 +257,7 @@ def _whole_lines(machine: Machine, memory: Memory) -> tuple[int, int]:
     return memory.base_address // widest * widest, -(-end // widest) * widest
 
 
-def _padded_image(memory: Memory, start: int, end: int) -> npt.NDArray[np.uint8]:
+def _padded_image(memory: Memory, start: int, end: int) -> Bytes:
     assert memory.image is not None
     image = np.zeros(end - start, np.uint8)
     image[memory.base_address - start :][: memory.total_bytes] = memory.image

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hwmodel.bus import Bytes
 from hwmodel.caches.cache import CacheCounts, CacheLevel
 from hwmodel.caches.policy import CACHE_POLICIES
 from hwmodel.caches.spec import CacheSpec
@@ -175,7 +176,7 @@ class _Writers:
         self._lines = np.zeros(0, np.uint64)
         self._keys, self._streams, self._scale = np.zeros(0, np.int64), np.zeros(0, np.uint8), 1
 
-    def note(self, lines: npt.NDArray[np.uint64], access: Int64Array, stream: npt.NDArray[np.uint8]) -> None:
+    def note(self, lines: npt.NDArray[np.uint64], access: Int64Array, stream: Bytes) -> None:
         """Take the stores of some accesses, uint64[n] lines by int64[n] access ascending."""
         self._before.update(zip(self._lines[self._keys // self._scale].tolist(), self._streams.tolist(), strict=True))
         self._lines, number = np.unique(lines, return_inverse=True)
@@ -184,7 +185,7 @@ class _Writers:
         order = np.argsort(keys, kind="stable")
         self._keys, self._streams = keys[order], stream[order]
 
-    def of(self, lines: npt.NDArray[np.uint64], access: Int64Array) -> npt.NDArray[np.uint8]:
+    def of(self, lines: npt.NDArray[np.uint64], access: Int64Array) -> Bytes:
         """Return uint8[n]: of these lines, written back by these of the accesses, the last store's stream."""
         if not len(lines):
             return np.zeros(0, np.uint8)

@@ -1,9 +1,8 @@
 """The machine in time (SimPy): edge engines, caches, memory channels, each waiting for the others.
 
-An engine makes its accesses at its pace, in order, and may have `outstanding_misses` lines in flight; the caches are
-those of hwmodel.replay; what leaves them goes to the channels in blocks of requests, and each burst is compiled
-(hwmodel.system.memory). With one engine served in order counts
-equal those of hwmodel.replay; else `requests.served` is the order of bursts in which replay counts the same.
+An engine makes its accesses at its pace, in order, and may have `outstanding_misses` lines in flight; what leaves the
+caches of hwmodel.replay goes to the channels in blocks (hwmodel.system.memory). With one engine served in order counts
+equal those of replay; else `requests.served` is the order of bursts in which replay counts the same.
 
 Caches answer at once; engines that share one take turns after `interleave_accesses` accesses. A store that misses waits
 for its line like a load. The final flush begins when all engines have ended.
