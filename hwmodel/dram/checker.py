@@ -238,8 +238,8 @@ class _Checker:
                     at = [self.last.get((rule.scope, keys[rule.scope], before))]
                 for earlier in at:
                     if earlier is not None and cycle < earlier + clocks:
-                        said = f"{rule.name} after {before} at cycle {earlier} is {clocks} clocks"
-                        yield rule.name, f"{said}: not before cycle {earlier + clocks}"
+                        broken = f"{rule.name} after {before} at cycle {earlier} is {clocks} clocks"
+                        yield rule.name, f"{broken}: not before cycle {earlier + clocks}"
         t = self.part.timing
         if name in ("ACT", *REFRESH, "SRE"):
             ready = max(self.banks[rank][b].closed_by_itself for b in concerned) + t.tRP
