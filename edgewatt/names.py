@@ -22,7 +22,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "memory_mask": "edgewatt.orders.memory",
         **dict.fromkeys(("break_even", "pays"), "edgewatt.orders.break_even"),
         "order_tuples": "reorder.tuples",
-        **dict.fromkeys(("encode", "decode"), "hwmodel.encoders"),
+        **dict.fromkeys(("encode", "decode"), "hwmodel.coding.codec"),
         "Layout": "traces.layout.settings",
         "build_trace": "traces.trace.build",
         "Machine": "hwmodel.machine",
@@ -64,7 +64,7 @@ PUBLIC: dict[str, dict[str, str]] = {
         "export_trace": "traces.trace_files.writer",
     },
     "edgewatt.dram": {
-        "load_part": "hwmodel.dram.engine",
+        "load_part": "hwmodel.parts.part_file",
         "core_energy": "hwmodel.dram.energy",
     },
     "edgewatt.operators": {

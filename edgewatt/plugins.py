@@ -31,7 +31,7 @@ _TYPES = {
     **dict.fromkeys(("ScheduleTask", "SearchResult"), "reorder.operators.schedule.base"),
     **dict.fromkeys(("Allocator", "Placement"), "reorder.operators.arena.base"),
     "TupleOrderMethod": "reorder.tuples.base",
-    "Coded": "hwmodel.coding.coded",
+    "Coded": "hwmodel.bus",
     **dict.fromkeys(("ElementStage", "Geometry", "LaneStage", "Role", "Stage"), "hwmodel.coding.stage"),
     "aligned_empty": "cython_ext.wires.encode",
     **dict.fromkeys(("packed_flags", "same_bytes"), "hwmodel.coding.stage"),

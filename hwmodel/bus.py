@@ -1,4 +1,5 @@
-"""The wires of a byte-lane data bus: which bit is on which wire in which beat, and how often each wire is 1 or flips.
+"""The wires of a byte-lane data bus: which bit is on which wire in which beat, how often each wire is 1 or flips, and
+what that costs.
 
 Byte i of a stream travels on lane i mod bus_bytes. Wire ``8 * lane + bit`` carries that bit of the lane's bytes; wire
 ``8 * bus_bytes + lane`` is the lane's flag (DBI) wire. All wires start at the idle level, and keep theirs between
@@ -68,6 +69,38 @@ class WireCounts:
         return ones, toggles, rising
 
 
+@dataclass(frozen=True)
+class WireCosts:
+    """What a data wire costs, in pJ or in any other unit: a unit interval at 1, one at 0, a rising edge."""
+
+    one_pj: float = 1.0
+    zero_pj: float = 0.0
+    rise_pj: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not all(0 <= cost < float("inf") for cost in (self.one_pj, self.zero_pj, self.rise_pj)):
+            raise InputError(f"costs of wires are finite and not negative, not {self}")
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """What a stage hands on. n bytes go on the data wires in `data`.
+
+    flags: uint8[ceil(n / 8)] or None: bit i (LSB first) travels with byte i on its lane's first flag (DBI) wire.
+    extra: uint8[n] or None: the flag wires of a lane beyond the first; bit k of byte i is flag wire k + 1 beside data
+    byte i.
+    """
+
+    data: Bytes
+    flags: Bytes | None = None
+    extra: Bytes | None = None
+
+    def part(self, start: int, end: int) -> Coded:
+        """Return what goes with bytes `start` to `end`, multiples of 8."""
+        flags = None if self.flags is None else self.flags[start // 8 : end // 8]
+        return Coded(self.data[start:end], flags, None if self.extra is None else self.extra[start:end])
+
+
 class Bus:
     """A bus of `bus_bytes` (1 to 64) byte lanes with one flag wire each; counts accumulate per stream (`n_streams`).
 
@@ -78,10 +111,6 @@ class Bus:
     def __init__(self, bus_bytes: int = 2, *, idle_level: int = 0, n_streams: int = 1) -> None:
         if not 1 <= bus_bytes <= MAX_LANES:
             raise InputError(f"bus_bytes is {bus_bytes}: a bus has 1 to {MAX_LANES} byte lanes")
-        if idle_level not in (0, 1):
-            raise InputError(f"idle_level is {idle_level}: wires rest at 0 or at 1")
-        if n_streams < 1:
-            raise InputError(f"n_streams is {n_streams}: at least one stream is counted")
         self.bus_bytes = bus_bytes
         self.idle_level = idle_level
         self._rest()
@@ -143,7 +172,6 @@ class Bus:
         self.lane = lane
 
     def _refuse(self, stops: Counts, names: Counts, n_bytes: int) -> NoReturn:
-        """Raise InputError for invalid segments."""
         if names.size and (names.min() < 0 or names.max() >= len(self._counts)):
             raise InputError(
                 f"stream numbers run from 0 to {len(self._counts) - 1}, not {names.min()} to {names.max()}"

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.coding import ChainFacts, StreamChain, chain_facts
+from hwmodel.coding.chain import ChainFacts, chain_facts
 from hwmodel.coding.in_burst import ShareFlags, burst_cells, share_flags
-from hwmodel.coding.streams import stream_chain
+from hwmodel.coding.streams import StreamChain, stream_chain
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from hwmodel.parts.part import Part, cached_on
+from hwmodel.parts.part import Part, added_field, cached_on
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown, unknown_name
@@ -60,7 +60,7 @@ class BusSpec:
 
     bus_bytes: int = 2
     block_bytes: int = 32
-    metadata: int = field(default=0, metadata={"later": True})
+    metadata: int = added_field(0)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -92,19 +92,19 @@ class EngineSpec:
     """
 
     outstanding_misses: int = 8
-    accesses_per_ns: float | None = field(default=None, metadata={"later": True})
-    access_bytes: int = field(default=64, metadata={"later": True})
-    clock_ghz: float = field(default=1.0, metadata={"later": True})
-    records_per_cycle: float | None = field(default=1.0, metadata={"later": True})
-    loads_per_cycle: float | None = field(default=1.0, metadata={"later": True})
-    stores_per_cycle: float | None = field(default=1.0, metadata={"later": True})
-    accumulates_per_cycle: float | None = field(default=1.0, metadata={"later": True})
-    values_per_cycle: float | None = field(default=16.0, metadata={"later": True})
-    instructions_per_cycle: float | None = field(default=None, metadata={"later": True})
-    instructions_per_connection: int = field(default=0, metadata={"later": True})
-    instruction_pj: float = field(default=0.0, metadata={"later": True})
-    dma_bytes: int = field(default=1024, metadata={"later": True})
-    skip_zeros: bool = field(default=False, metadata={"later": True})
+    accesses_per_ns: float | None = added_field(None)
+    access_bytes: int = added_field(64)
+    clock_ghz: float = added_field(1.0)
+    records_per_cycle: float | None = added_field(1.0)
+    loads_per_cycle: float | None = added_field(1.0)
+    stores_per_cycle: float | None = added_field(1.0)
+    accumulates_per_cycle: float | None = added_field(1.0)
+    values_per_cycle: float | None = added_field(16.0)
+    instructions_per_cycle: float | None = added_field(None)
+    instructions_per_connection: int = added_field(0)
+    instruction_pj: float = added_field(0.0)
+    dma_bytes: int = added_field(1024)
+    skip_zeros: bool = added_field(False)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -246,7 +246,6 @@ class Machine(OneLineRepr):
         return stream_chain(self.encoder, each, self.bus.bus_bytes, self.bus.block_bytes, costs, self._share_flags())
 
     def _share_flags(self) -> ShareFlags | None:
-        """Return how the part's bursts carry metadata and inversion flags, None where they carry data alone."""
         metadata, part = self.bus.metadata, self._part()
         cells = None if part is None else cached_on(part, burst_cells)
         if metadata >> (0 if cells is None else cells.metadata_bits):

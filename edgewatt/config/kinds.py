@@ -15,7 +15,7 @@ KINDS = {
     "tuple-orders": ("reorder.tuples", "TUPLE_ORDERS"),
     "schedulers": ("reorder.operators.schedule.base", "SCHEDULERS"),
     "allocators": ("reorder.operators.arena.base", "ALLOCATORS"),
-    "encoders": ("hwmodel.encoders", "ENCODERS"),
+    "encoders": ("hwmodel.coding.stage", "ENCODERS"),
     "cache-policies": ("hwmodel.caches.policy", "CACHE_POLICIES"),
     "dram-schedulers": ("hwmodel.dram.policy", "DRAM_SCHEDULERS"),
     "page-policies": ("hwmodel.dram.policy", "PAGE_POLICIES"),

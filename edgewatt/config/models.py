@@ -148,7 +148,7 @@ def _not_empty(value: list[Any]) -> list[Any]:
 
 
 def _known_encoder(value: str) -> str:
-    from hwmodel.encoders import parse_chain
+    from hwmodel.coding.chain import parse_chain
 
     parse_chain(value)
     return value

@@ -16,13 +16,14 @@ from hwmodel.coding.chain import chain_facts
 from hwmodel.dram.checker import broken_rules
 from hwmodel.dram.controller import controller_spec
 from hwmodel.dram.energy import core_rows, energy_range, explain, interface_rows
-from hwmodel.dram.engine import load_part, simulate_dram
-from hwmodel.dram.interface import InterfaceCounts, timed_groups
-from hwmodel.dram.tables import include_folder, write_library_file
-from hwmodel.energy.replay import replay_energy
+from hwmodel.dram.engine import simulate_dram
+from hwmodel.dram.interface import timed_groups
+from hwmodel.dram.library import include_folder, write_library_file
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.part_readers.reader import Imported, import_part
 from hwmodel.parts.part import COMMANDS
+from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay
 from traces.base.errors import InputError
 from traces.base.files import whole_file
@@ -163,8 +164,7 @@ def _data_wires(memory: Any, chunks: list[Chunk], machine: Machine, result: Any)
 def _wires(result: Any, part: Any) -> tuple[Any, ...]:
     n = result.commands
     bursts = (n["RD"] + n["RDA"], n["WR"] + n["WRA"] + n["MWR"])
-    groups = timed_groups(result.counts, bursts, result.end_cycle, part)
-    return interface_rows(InterfaceCounts(tuple(groups), sum(bursts), 0), part)
+    return interface_rows(timed_groups(result.counts, bursts, result.end_cycle, part), part)
 
 
 def library_file(file: str | Path, part: str, controller: Mapping[str, Any]) -> str:

@@ -205,7 +205,7 @@ def _image(graph: OpGraph, layout: _Layout) -> Bytes:
 
 
 def play(trace: Trace, part: Any, encoder: str, element_bytes: int) -> tuple[Any, dict[str, float]]:
-    from hwmodel.energy.replay import replay_energy
+    from hwmodel.energy.total import replay_energy
     from hwmodel.machine import BusSpec, Machine
     from hwmodel.parts.part_file import load_part
     from hwmodel.replay import replay

@@ -9,10 +9,10 @@ from typing import Any
 
 from edgewatt.evaluation.costs import rows_of
 from edgewatt.evaluation.machine_cost import MachineCost, order_on_machine, settled, what_is_open
-from hwmodel.dram.engine import load_part
 from hwmodel.energy.technology import load_technology
 from hwmodel.fastmemory.iomodel import io_curve
 from hwmodel.machine import BusSpec, Machine
+from hwmodel.parts.part_file import load_part
 from reorder.base import ORDERINGS, Ordering
 from reorder.edges.machine.surrogate import Int64Array
 from reorder.order import order as make_order

@@ -218,7 +218,7 @@ def _find(name: str, folder: Path) -> str:
 
 
 _MODULES = (
-    "numpy.random", "ml_dtypes", "yaml", "simpy", "traces.trace.build", "hwmodel.dram.engine", "hwmodel.energy.replay",
+    "numpy.random", "ml_dtypes", "yaml", "simpy", "traces.trace.build", "hwmodel.dram.engine", "hwmodel.energy.total",
     "hwmodel.system.simulation", "cython_ext.cache.level", "reorder.order", "reorder.edges.bounds.bounds",
     "hwmodel.fastmemory.iomodel",
 )  # fmt: skip

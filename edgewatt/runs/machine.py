@@ -51,7 +51,7 @@ def simulate(
 
     With 'replay', a kept pass through the same caches does as well, and one engine makes all accesses.
     """
-    from hwmodel.energy.area import chip_area
+    from hwmodel.energy.onchip import chip_area
     from hwmodel.energy.total import run_energy
 
     if timing == "system":

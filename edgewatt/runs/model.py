@@ -406,7 +406,7 @@ def part_identity(dram: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def load_part_with(part: str, overrides: Mapping[str, Any]) -> Any:
-    from hwmodel.dram.engine import load_part
+    from hwmodel.parts.part_file import load_part
 
     base = load_part(part)
     return load_part({"extends": part, "name": base.name, **overrides}) if overrides else base

@@ -204,7 +204,6 @@ class CacheLevel:
 
     @property
     def counts(self) -> CacheCounts:
-        """The counts so far."""
         k = self._kernel
         resident, dirty = k.occupancy()
         counts = CacheCounts(
@@ -229,11 +228,8 @@ class CacheLevel:
         assert counts.fills == demand, "fills are not the misses that allocate"
         return counts
 
-    def check(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> None:
-        """Raise InputError for accesses that no cache takes: of no byte, or not ending below 2^63."""
-        self._checked(op, address, size)
-
     def _checked(self, op: npt.ArrayLike, address: npt.ArrayLike, size: npt.ArrayLike) -> tuple[Any, Any, Any]:
+        """Raise InputError for accesses that no cache takes: of no byte, or not ending below 2^63."""
         arrays = self._arrays(op, address, size)
         self._refuse_bad(*arrays)
         return arrays

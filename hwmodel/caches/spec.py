@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hwmodel.caches.policy import CACHE_POLICIES, Policy
+from hwmodel.parts.part import added_field
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
-from traces.base.errors import InputError, shown, unknown_name
+from traces.base.errors import InputError, unknown_name
 
 WRITE_MODES = ("back", "through")
 BYPASSING = ("values", "ids", "row_pointers", "tuples")
@@ -46,7 +47,7 @@ class CacheSpec:
     allocate: bool = True
     seed: int = 0
     prefetch: PrefetchSpec = PrefetchSpec()
-    bypass: tuple[str, ...] = field(default=(), metadata={"later": True})
+    bypass: tuple[str, ...] = added_field(())
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -71,15 +72,11 @@ class CacheSpec:
             )
         if self.size_bytes > 2**40:
             raise InputError(f"cache size_bytes {size} is beyond 2^40")
-        if not isinstance(self.policy, str):
-            raise InputError(f"cache policy must be a name, not {shown(self.policy)}")
         objection = self.policy_type.objection(ways)
         if objection is not None:
             raise InputError(f"policy {self.policy!r} {objection}")
         if self.write not in WRITE_MODES:
             raise unknown_name("cache write mode", self.write, WRITE_MODES)
-        if not isinstance(self.allocate, bool):
-            raise InputError(f"cache allocate must be true or false, not {shown(self.allocate)}")
 
     @property
     def policy_type(self) -> type[Policy]:

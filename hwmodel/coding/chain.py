@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.coding.coded import Bytes, Coded, WireCosts
+from hwmodel.bus import Bytes, Coded, WireCosts
 from hwmodel.coding.stage import ENCODERS, MAX_FLAG_WIRES, Geometry, Role, Stage
 from traces.base.errors import InputError, shown
 
@@ -22,13 +22,28 @@ _WHY = {
 
 def parse_chain(encoder: str) -> list[str]:
     """Split a chain into encoder names; refuse unknown names and chains that make no sense, with the reason."""
-    names = encoder.split("+")
-    _check_roles(encoder, tuple(ENCODERS[name].item for name in names))
-    return names
+    chain_facts(encoder)
+    return encoder.split("+")
+
+
+@dataclass(frozen=True)
+class ChainFacts:
+    """What the stages of a chain declare, together (see Stage)."""
+
+    flag_wires: int
+    inverts: bool
+    latency_cycles: int
+    uses_elements: bool
+    plain: bool
+
+
+def chain_facts(encoder: str) -> ChainFacts:
+    """Return what a chain declares. Raises InputError for unknown encoders and senseless chains."""
+    return _facts_of(encoder, tuple(ENCODERS[name].item for name in encoder.split("+")))
 
 
 @lru_cache(maxsize=256)
-def _check_roles(encoder: str, stages: tuple[type[Stage], ...]) -> None:
+def _facts_of(encoder: str, stages: tuple[type[Stage], ...]) -> ChainFacts:
     names = encoder.split("+")
     for k, (name, stage) in enumerate(zip(names, stages, strict=True)):
         objection = stage.objection([*stages[:k], *stages[k + 1 :]])
@@ -45,26 +60,6 @@ def _check_roles(encoder: str, stages: tuple[type[Stage], ...]) -> None:
                 f"encoder chain {encoder!r} makes no sense: {subject!r} is misplaced, {reason} "
                 f"(try {'+'.join(sorted(names, key=lambda n: ENCODERS[n].item.role))!r})"
             )
-
-
-@dataclass(frozen=True)
-class ChainFacts:
-    """What the stages of a chain declare, together (see Stage)."""
-
-    flag_wires: int
-    inverts: bool
-    latency_cycles: int
-    uses_elements: bool
-    plain: bool
-
-
-def chain_facts(encoder: str) -> ChainFacts:
-    """Return what a chain declares. Raises InputError for unknown encoders and senseless chains."""
-    return _facts_of(tuple(ENCODERS[name].item for name in parse_chain(encoder)))
-
-
-@lru_cache(maxsize=256)
-def _facts_of(stages: tuple[type[Stage], ...]) -> ChainFacts:
     for stage in stages:
         for name in ("flag_wires", "latency_cycles"):
             if type(declared := getattr(stage, name)) is not int or not 0 <= declared < 2**16:
@@ -101,9 +96,8 @@ class Chain:
     def __init__(self, encoder: str, geometry: Geometry) -> None:
         self.encoder = encoder
         self.geometry = geometry
-        names = parse_chain(encoder)
-        self.facts = chain_facts(encoder)
-        if not 0 <= self.facts.flag_wires <= MAX_FLAG_WIRES:
+        names, self.facts = encoder.split("+"), chain_facts(encoder)
+        if self.facts.flag_wires > MAX_FLAG_WIRES:
             raise InputError(
                 f"encoder chain {encoder!r} declares {self.facts.flag_wires} flag wires per lane: 0 to {MAX_FLAG_WIRES}"
             )

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.bus import Bus, WireCounts
+from hwmodel.bus import Bus, Bytes, Coded, WireCosts, WireCounts
 from hwmodel.coding.chain import Chain, ChainState
-from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.stage import Geometry
 from traces.base.checks import as_array
 from traces.base.errors import InputError, shown

@@ -7,10 +7,9 @@ instead of bytes; nothing else has wires of its own there.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from cython_ext.wires.in_burst import cheapest_shares, invert_far_shares
-from hwmodel.coding.coded import Bytes, WireCosts
+from hwmodel.bus import Bytes, WireCosts
 from hwmodel.parts.burst_cells import BurstCells
 from hwmodel.parts.part import Part, cached_on
 from traces.base.errors import InputError
@@ -64,12 +63,8 @@ class ShareFlags:
             each = np.unpackbits(flags, bitorder="little", count=bursts.size).reshape(bursts.shape)
             shares = np.ascontiguousarray(each[:, :: self.cells.share_bytes])
         packed = self.cells.pack(bursts, shares, (self.metadata,), as_sent=True)
-        sent: npt.NDArray[np.uint8] = (packed["D"] | packed["M"] | packed["I"]).reshape(-1)
+        sent: Bytes = (packed["D"] | packed["M"] | packed["I"]).reshape(-1)
         return sent
-
-    def costly(self, data: Bytes, low: bool) -> Bytes:
-        """Flag shares of which more than half of the bits are at the costly level (low: 0): uint8[n, flags]."""
-        return self.cells.decide(self.split(data), low)
 
     def far(self, data: Bytes, level: Bytes) -> Bytes:
         """Flag shares that would flip more than half of the wires they begin on; level uint8[wires] is updated."""

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from hwmodel.coding.coded import Bytes, Coded, WireCosts
+import cython_ext.wires.encode as kernels
+from hwmodel.bus import Bytes, Coded, WireCosts
 from traces.base.errors import InputError
 from traces.base.registry import Registry
 
@@ -133,6 +134,25 @@ class LaneStage(Stage):
 
     def lane(self, offset: int) -> int:
         return offset % self.geometry.bus_bytes
+
+
+class InvertingStage(Stage):
+    """A bus code that sends bytes (or shares of a burst) inverted, as their flags say.
+
+    low_active: a flag is 0 for an inverted byte, as DBI_n pins are.
+    """
+
+    role = Role.BUS_CODE
+    flag_wires = 1
+    inverts = True
+    inverts_shares = True
+    low_active: bool = False
+
+    def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
+        assert coded.flags is not None
+        out = np.empty_like(coded.data)
+        kernels.invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)
+        return Coded(out), state
 
 
 class ElementStage(Stage):

@@ -7,16 +7,15 @@ stage takes records.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from hwmodel.bus import Bus, Bytes, Coded, WireCosts
 from hwmodel.coding.chain import Chain, chain_facts, check_wires, fused_stages, parse_chain
-from hwmodel.coding.coded import Bytes, Coded, WireCosts
 from hwmodel.coding.in_burst import ShareFlags
 from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage
 from traces.base.errors import InputError
@@ -103,8 +102,8 @@ class StreamChain:
                 for each, was in zip(states, part.states, strict=True)
             ]
 
-    def encode(self, data: Bytes, kind: npt.NDArray[np.integer[Any]]) -> Coded:
-        """Encode the next blocks: uint8[n * block_bytes], int[n] kind of each."""
+    def encode(self, data: Bytes, kind: Bytes) -> Coded:
+        """Encode the next blocks: uint8[n * block_bytes], uint8[n] kind of each."""
         assert len(data) == len(kind) * self.block_bytes
         coded = Coded(data)
         for part in self._parts:
@@ -136,6 +135,58 @@ def stream_chain(
 @lru_cache(maxsize=64)
 def _chain_of(stages: tuple[type[Stage], ...], *given: Any) -> StreamChain:
     return StreamChain(*given)
+
+
+class _Channel(NamedTuple):
+    """An encoder and the wires behind it. extra: flag wires beyond the first, None for an encoder without."""
+
+    chain: StreamChain
+    bus: Bus
+    extra: Bus | None
+
+
+class ChannelWires:
+    """The encoder and the wires of each of `n_channels` channels, counted together in `n_streams` streams.
+
+    chain, bus, extra: as of a channel at rest; what the buses count is of all channels.
+    """
+
+    def __init__(self, chain: StreamChain, bus_bytes: int, n_streams: int, n_channels: int = 1) -> None:
+        self.chain, self.bus = chain, Bus(bus_bytes, n_streams=n_streams)
+        self.extra = Bus(bus_bytes, n_streams=n_streams) if chain.flag_wires > 1 else None
+        self._each: list[_Channel | None] = [None] * n_channels
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    def channel(self, number: int) -> _Channel:
+        """Return what a channel has of its own, made when it is used: a part may have 32 of them."""
+        made = self._each[number]
+        if made is None:
+            chain = self.chain if self.chain.by_block else self.chain.fresh()
+            extra = None if self.extra is None else self.extra.another_channel()
+            made = self._each[number] = _Channel(chain, self.bus.another_channel(), extra)
+        return made
+
+    def send(self, bursts: Bytes, kind: Bytes, ends: Sequence[int], counted: Callable[[int, int], Any]) -> None:
+        """Send bursts uint8[n, block_bytes] of uint8[n] kinds, those of channel c up to ends[c].
+
+        counted(start, end): `ends` and `streams`, as of `Bus.send`, of these bursts.
+        """
+        sent, start = self.chain.sent_bytes, 0
+        together = self.chain.encode(bursts.reshape(-1), kind) if self.chain.by_block else None
+        for number, end in enumerate(ends):
+            if end > start:
+                chain, bus, extra = self.channel(number)
+                if together is None:
+                    coded = chain.encode(bursts[start:end].reshape(-1), kind[start:end])
+                else:
+                    coded = together.part(start * sent, end * sent)
+                segments, streams = counted(start, end)
+                bus.send(coded.data, coded.flags, ends=segments, streams=streams)
+                if extra is not None and coded.extra is not None:
+                    extra.send(coded.extra, ends=segments, streams=streams)
+            start = end
 
 
 def _check_flags(encoder: str, names: Sequence[str], shares: ShareFlags) -> None:
@@ -176,7 +227,7 @@ class _Part:
         other.offsets = [0] * len(self.stages)
         return other
 
-    def encode(self, coded: Coded, kind: npt.NDArray[np.integer[Any]]) -> Coded:
+    def encode(self, coded: Coded, kind: Bytes) -> Coded:
         if len(self.stages) == 1:
             return self._run(0, coded)
         assert coded.flags is None and coded.extra is None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hwmodel.dram.command_table import CommandTable, command_table, from_trace
+from hwmodel.dram.command_table import CommandTable, command_table, from_trace, spans
 from hwmodel.dram.controller import ControllerSpec, effective_part
 from hwmodel.dram.result import DramResult
 from hwmodel.parts.part import COMMANDS, Part
@@ -18,6 +18,7 @@ COLUMN = READ + WRITE
 CLOSE = ("PRE", "PREA")
 REFRESH = ("REFab", "REFpb", "RFM")
 WHOLE_RANK = ("PREA", "REFab", "PDE", "PDX", "SRE", "SRX")
+Broken = Iterable[tuple[str, str]]  # rule and message of each
 # A refresh may be postponed: JEDEC allows eight intervals, and a ninth is the one that is due.
 POSTPONED_REFRESHES = 8
 
@@ -177,7 +178,7 @@ class _Checker:
         self.clock_until = -1  # last cycle at which a column command finds the data clock running
         self.now = -1
 
-    def step(self, table: CommandTable, index: int) -> Iterable[tuple[str, str]]:
+    def step(self, table: CommandTable, index: int) -> Broken:
         o, t = self.part.organisation, self.part.timing
         name, cycle = COMMANDS[table.command[index]], int(table.cycle[index])
         rank, group = int(table.rank[index]), int(table.bank_group[index])
@@ -187,8 +188,13 @@ class _Checker:
         if cycle < self.now:
             yield "order", f"comes after cycle {self.now}"
         self.now = cycle
-        yield from self._spacing(name, cycle, rank, group, flat)
-        yield from self._state(name, cycle, rank, flat, int(table.row[index]))
+        concerned = [flat]
+        if name in WHOLE_RANK:
+            concerned = list(range(o.banks))
+        elif name == "REFpb":
+            concerned = list(range(flat % o.refresh_sets, o.banks, o.refresh_sets))
+        yield from self._spacing(name, cycle, rank, group, flat, concerned)
+        yield from self._state(name, cycle, rank, flat, int(table.row[index]), concerned)
         yield from self._second_act(name, cycle, rank, flat)
         yield from self._data_clock(name, cycle)
         yield from self._wires(name, cycle)
@@ -199,15 +205,18 @@ class _Checker:
             if len(recent) == 4 and cycle < recent[0] + t.tFAW:
                 yield "tFAW", f"fifth activate within {t.tFAW} clocks of cycle {recent[0]}"
             self.acts[rank] = [*recent[-3:], cycle]
-        self._remember(name, cycle, rank, group, flat)
+        for bank in concerned if name == "REFpb" else ():
+            for scope, scope_id in (("bank", bank), ("group", bank // o.banks_per_group)):
+                self.last[(scope, (rank, scope_id), name)] = cycle
+        for scope, key in self._scope_keys(rank, group, flat).items():
+            if scope == "rank" or name not in (*WHOLE_RANK, "CAS"):
+                self.last[(scope, key, name)] = cycle
 
     def _scope_keys(self, rank: int, group: int, flat: int) -> dict[str, tuple[int, ...]]:
         return {"bank": (rank, flat), "group": (rank, group), "rank": (rank,)}
 
-    def _spacing(self, name: str, cycle: int, rank: int, group: int, flat: int) -> Iterable[tuple[str, str]]:
+    def _spacing(self, name: str, cycle: int, rank: int, group: int, flat: int, concerned: list[int]) -> Broken:
         keys = self._scope_keys(rank, group, flat)
-        whole_rank = name in WHOLE_RANK
-        concerned = range(len(self.banks[rank])) if whole_rank else self._set(flat) if name == "REFpb" else [flat]
         for rule in self.rules:
             if name not in rule.then:
                 continue
@@ -223,28 +232,23 @@ class _Checker:
                         for b in concerned
                         if name != "PREA" or self.banks[rank][b].row is not None
                     ]
-                elif rule.scope == "group" and whole_rank:
+                elif rule.scope == "group" and name in WHOLE_RANK:
                     at = []
                 else:
                     at = [self.last.get((rule.scope, keys[rule.scope], before))]
                 for earlier in at:
                     if earlier is not None and cycle < earlier + clocks:
-                        yield (
-                            rule.name,
-                            (
-                                f"{rule.name} after {before} at cycle {earlier} is {clocks} clocks: "
-                                f"not before cycle {earlier + clocks}"
-                            ),
-                        )
+                        broken = f"{rule.name} after {before} at cycle {earlier} is {clocks} clocks"
+                        yield rule.name, f"{broken}: not before cycle {earlier + clocks}"
         t = self.part.timing
         if name in ("ACT", *REFRESH, "SRE"):
             ready = max(self.banks[rank][b].closed_by_itself for b in concerned) + t.tRP
             if cycle < ready:
                 yield "tRP", f"a bank precharges itself, ready at cycle {ready}"
 
-    def _state(self, name: str, cycle: int, rank: int, flat: int, row: int) -> Iterable[tuple[str, str]]:
+    def _state(self, name: str, cycle: int, rank: int, flat: int, row: int, concerned: list[int]) -> Broken:
         t, burst = self.part.timing, self.part.organisation.burst_cycles
-        bank = self.banks[rank][flat]
+        bank, banks = self.banks[rank][flat], [self.banks[rank][b] for b in concerned]
         if self.down[rank] and name != "PDX":
             yield "power-down", "the rank is powered down"
         if self.asleep[rank] and name != "SRX":
@@ -263,17 +267,11 @@ class _Checker:
             bank.recovered = max(bank.recovered, cycle + recovery)
             if name in ("RDA", "WRA"):
                 bank.closed_by_itself, bank.row = bank.recovered, None
-        elif name == "PRE":
-            bank.row = None
-        elif name == "PREA":
-            for each in self.banks[rank]:
+        elif name in CLOSE:
+            for each in banks:
                 each.row = None
-        elif name in ("REFab", "SRE") and any(each.row is not None for each in self.banks[rank]):
-            yield "state", "all banks must be closed"
-        elif name in ("REFpb", "RFM"):
-            refreshed = self._set(flat) if name == "REFpb" else [flat]
-            if any(self.banks[rank][b].row is not None for b in refreshed):
-                yield "state", "the bank must be closed"
+        elif name in (*REFRESH, "SRE") and any(each.row is not None for each in banks):
+            yield "state", f"{'all banks' if name in WHOLE_RANK else 'the bank'} must be closed"
         elif name == "SRX":
             if not self.asleep[rank]:
                 yield "self-refresh", "the rank does not refresh itself"
@@ -286,13 +284,10 @@ class _Checker:
             self.down[rank] = False
         if name == "SRE":
             self.asleep[rank] = True
-        if name in ("REFab", "REFpb", "RFM"):
-            for b in (
-                range(len(self.banks[rank])) if name == "REFab" else self._set(flat) if name == "REFpb" else [flat]
-            ):
-                self.banks[rank][b].activates = max(0, self.banks[rank][b].activates - t.RAAIMT)
+        for each in banks if name in REFRESH else ():
+            each.activates = max(0, each.activates - t.RAAIMT)
 
-    def _second_act(self, name: str, cycle: int, rank: int, flat: int) -> Iterable[tuple[str, str]]:
+    def _second_act(self, name: str, cycle: int, rank: int, flat: int) -> Broken:
         if not self.part.timing.tAAD:
             return
         if self.half_open is not None and cycle > self.half_open[2] + self.part.timing.tAAD:
@@ -309,7 +304,7 @@ class _Checker:
         elif name in COLUMN and self.half_open is not None and self.half_open[:2] == (rank, flat):
             yield "tAAD", "a column command before ACT-2"
 
-    def _data_clock(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
+    def _data_clock(self, name: str, cycle: int) -> Broken:
         t, burst = self.part.timing, self.part.organisation.burst_cycles
         if not t.tCAS_WCK or name not in ("CAS", *COLUMN):
             return
@@ -321,7 +316,7 @@ class _Checker:
         latency = self.read_latency if name in READ else t.WL
         self.clock_until = max(self.clock_until, cycle + latency + burst + t.tWCKPST)
 
-    def _wires(self, name: str, cycle: int) -> Iterable[tuple[str, str]]:
+    def _wires(self, name: str, cycle: int) -> Broken:
         if not self.part.wire_cycles(name):
             return  # it uses CKE
         cycles = self.part.wire_cycles(name)
@@ -330,33 +325,12 @@ class _Checker:
             yield "command wires", f"another command holds them until cycle {self.wires_until[bus]}"
         self.wires_until[bus] = cycle + (cycles if self.occupancy else min(cycles, 1))
 
-    def _data(self, name: str, cycle: int, rank: int) -> Iterable[tuple[str, str]]:
+    def _data(self, name: str, cycle: int, rank: int) -> Broken:
         start = cycle + (self.read_latency if name in READ else self.part.timing.WL)
         meet = start < self.data_until[1] and start + self.part.organisation.burst_cycles > self.data_until[0]
         if meet and not (self.from_ends and rank != self.data_rank):
             yield "data wires", f"data from cycle {start} on collide with those of {self.data_until}"
         self.data_until, self.data_rank = (start, start + self.part.organisation.burst_cycles), rank
-
-    def _set(self, flat: int) -> range:
-        """Banks of a rank that a per-bank refresh of one of them refreshes."""
-        sets = self.part.organisation.refresh_sets
-        return range(flat % sets, len(self.banks[0]), sets)
-
-    def _remember(self, name: str, cycle: int, rank: int, group: int, flat: int) -> None:
-        if name == "REFpb":
-            per_group = self.part.organisation.banks_per_group
-            for bank in self._set(flat):
-                self.last[("bank", (rank, bank), name)] = self.last[("group", (rank, bank // per_group), name)] = cycle
-        for scope, scope_id in self._scope_keys(rank, group, flat).items():
-            if name in (*WHOLE_RANK, "CAS") and scope != "rank":
-                continue
-            self.last[(scope, scope_id, name)] = cycle
-
-
-def _asleep(table: CommandTable, rank: int) -> list[tuple[int, int]]:
-    """Return the spans of self-refresh of a rank."""
-    at = {name: table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(name))] for name in ("SRE", "SRX")}
-    return list(zip(at["SRE"].tolist(), [*at["SRX"].tolist(), table.end_cycle], strict=False))
 
 
 def _refresh_counts(table: CommandTable, part: Part, pull_in: int) -> list[Violation]:
@@ -365,7 +339,7 @@ def _refresh_counts(table: CommandTable, part: Part, pull_in: int) -> list[Viola
     violations, interval = [], part.timing.tREFI // ranks * ranks  # ranks in turn, every tREFI / ranks whole clocks
     for rank in range(ranks):
         at = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index("REFab"))].tolist()
-        asleep, done, since = _asleep(table, rank), 0, 0
+        asleep, done, since = spans(table, rank, "SRE", "SRX"), 0, 0
         for k, cycle in enumerate(at):
             while asleep and asleep[0][1] <= cycle:
                 since, done = asleep.pop(0)[1], -1  # one more is due after self-refresh
@@ -392,10 +366,10 @@ def _refresh_gaps(table: CommandTable, part: Part, refresh: str) -> list[Violati
         for bank in range(o.banks) if refresh == "per-bank" else (None,):
             sets = o.refresh_sets
             at = table.cycle[mine if bank is None else mine & (flat % sets == bank % sets)].tolist()
-            spans = _asleep(table, rank)
-            at = sorted(at + [cycle for span in spans for cycle in span])
+            asleep = spans(table, rank, "SRE", "SRX")
+            at = sorted(at + [cycle for span in asleep for cycle in span])
             for before, after in zip([0, *at], [*at, table.end_cycle], strict=True):
-                if after - before > allowed and not any(a <= before and after <= b for a, b in spans):
+                if after - before > allowed and not any(a <= before and after <= b for a, b in asleep):
                     scope_id = f"rank {rank}" + ("" if bank is None else f", bank {bank}")
                     message = f"{scope_id}: no refresh from cycle {before} to {after}, allowed are {allowed} clocks"
                     violations.append(Violation(len(table) - 1, after, "tREFI", message))

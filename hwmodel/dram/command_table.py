@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from hwmodel.dram.result import DramCounts
-from hwmodel.parts.part import COMMANDS, Part
+from hwmodel.parts.part import COMMANDS, READ_COMMANDS, WRITE_COMMANDS, Part
 from traces.base.errors import InputError, brief, did_you_mean
 
-READS = (COMMANDS.index("RD"), COMMANDS.index("RDA"))
-WRITES = (COMMANDS.index("WR"), COMMANDS.index("WRA"), COMMANDS.index("MWR"))
+READS, WRITES = (tuple(map(COMMANDS.index, names)) for names in (READ_COMMANDS, WRITE_COMMANDS))
 _ALIASES = {"REFA": "REFab", "REFB": "REFpb", "REF": "REFab"}
 _ALIASES |= {"PDEA": "PDE", "PDEP": "PDE", "PDXA": "PDX", "PDXP": "PDX"}  # DRAMPower names the state of the banks
 _ALIASES |= {"REFSB": "REFpb", "REFDB": "REF2b", "REFP2B": "REF2b", "SREFEN": "SRE", "SREFEX": "SRX"}
+Spans = list[tuple[int, int]]
 _COLUMNS = ("timestamp_cycles", "command", "rank", "bank_group", "bank", "row", "column", "data_hex")
 
 
@@ -192,13 +192,10 @@ def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: i
     return CommandTable(
         cycle=table[:, 0],
         command=table[:, 1].astype(np.int8),
-        rank=table[:, 2].astype(np.int32),
-        bank_group=table[:, 3].astype(np.int32),
-        bank=table[:, 4].astype(np.int32),
-        row=table[:, 5].astype(np.int32),
-        column=table[:, 6].astype(np.int32),
+        **{name: table[:, k].astype(np.int32) for k, name in enumerate(limits, 2)},
         data=np.frombuffer(b"".join(data), np.uint8).reshape(-1, o.burst_bytes) if given else None,
         end_cycle=last + o.burst_cycles if end_cycle is None else int(end_cycle),
+        gaps="rest",
     )
 
 
@@ -235,12 +232,12 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
         for at, bank in zip(mine.tolist(), banks.tolist(), strict=True):
             cycle, command = int(table.cycle[at]), COMMANDS[table.command[at]]
             rank_counts[0, r, index[command]] += 1
-            if command in ("ACT", "ACT2", "RD", "WR", "RDA", "WRA", "MWR", "PRE", "REFpb", "RFM"):
+            if command in ("ACT", "ACT2", *READ_COMMANDS, *WRITE_COMMANDS, "PRE", "REFpb", "RFM"):
                 bank_counts[0, r * o.banks + bank, index[command]] += 1
             if command == "ACT":
                 opened[bank], recovered[bank] = cycle, cycle + t.tRAS
-            elif command in ("RD", "WR", "RDA", "WRA", "MWR"):
-                recovery = t.tRTP if command in ("RD", "RDA") else t.WL + o.burst_cycles + t.tDQSS + t.tWR
+            elif command in READ_COMMANDS + WRITE_COMMANDS:
+                recovery = t.tRTP if command in READ_COMMANDS else t.WL + o.burst_cycles + t.tDQSS + t.tWR
                 recovered[bank] = max(recovered[bank], cycle + recovery)
                 if command in ("RDA", "WRA") and opened[bank] >= 0:
                     intervals.append((opened[bank], recovered[bank]))
@@ -257,8 +254,8 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
             elif command in ("REFab", "REFpb", "REF2b", "RFM", "SRE"):
                 intervals.append((cycle, cycle + _refresh_cycles(command, part)))
         intervals += [(start, table.end_cycle) for start in opened if start >= 0]
-        asleep = [(start + t.tRFCab, end) for start, end in _spans(table, r, "SRE", "SRX") if end > start + t.tRFCab]
-        background[0, r] = _background(intervals, _spans(table, r, "PDE", "PDX"), asleep, table.end_cycle)
+        asleep = [(start + t.tRFCab, end) for start, end in spans(table, r, "SRE", "SRX") if end > start + t.tRFCab]
+        background[0, r] = _background(intervals, spans(table, r, "PDE", "PDX"), asleep, table.end_cycle)
     ones, rising, _ = command_wires(table, part=part)
     return DramCounts(
         bank_commands=bank_counts,
@@ -284,14 +281,12 @@ def _refresh_cycles(command: str, part: Part) -> int:
     return {"REFab": t.tRFCab, "SRE": t.tRFCab, "RFM": t.tRFM}.get(command, t.tRFCpb)
 
 
-def _spans(table: CommandTable, rank: int, entry: str, leave: str) -> list[tuple[int, int]]:
-    entries = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(entry))].tolist()
-    exits = table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(leave))].tolist()
-    exits += [table.end_cycle] * (len(entries) - len(exits))
-    return list(zip(entries, exits, strict=True))
-
-
-Spans = list[tuple[int, int]]
+def spans(table: CommandTable, rank: int, entry: str, leave: str) -> Spans:
+    """Return (from, to) of each stay of a rank in a state, by the commands that begin and end it."""
+    entries, exits = (
+        table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(name))].tolist() for name in (entry, leave)
+    )
+    return list(zip(entries, [*exits, table.end_cycle], strict=False))
 
 
 def _background(active: Spans, down: Spans, asleep: Spans, end: int) -> list[int]:

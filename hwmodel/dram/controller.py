@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any
 
 from hwmodel.coding.chain import ChainFacts
 from hwmodel.dram.policy import DRAM_SCHEDULERS, PAGE_POLICIES, REFRESH_POLICIES
-from hwmodel.parts.part import Part
+from hwmodel.parts.part import Part, added_field
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, did_you_mean, shown, unknown_name
@@ -22,18 +22,14 @@ SPACINGS = ("jedec", "first-clocks", "last-clocks")
 PRESETS: dict[str, dict[str, Any]] = {
     "dramsim3": {},
     # Ramulator 2.1's generic controller, from its published defaults: writes start above 0.8 of the queue and end below
-    # 0.2 of it; a row is kept as long as an older request hits it; one command closes all banks before a refresh, which
-    # falls due for all ranks at once. Its HBM controllers serve two pseudo-channels.
+    # 0.2 of it. Its HBM controllers serve two pseudo-channels.
     "ramulator2": {
         "queues": "pooled", "posted_writes": False, "controller_latency_cycles": 1, "refresh_precharge": "all",
         "write_high": 26, "write_low": 6, "spacing": "last-clocks", "command_occupancy": True, "refresh_together": True,
         "shared_pseudo_channels": True,
     },
-    # What the JEDEC command tables demand beyond the tools: commands hold the command wires for their clocks, and one
-    # command closes all banks before a refresh (PREA, tRPab). A row that was hit often enough is given up in any case.
-    # They also add tDQSCK, preambles and tDQSS to turnarounds, distinguish masked writes, let up to 8 refreshes be
-    # postponed while a rank is busy and pulled in while it idles, ask for refresh management, and let a rank that idles
-    # long refresh itself. A request that waited as long as a refresh may (some 9 tREFI of LPDDR4-3200) goes first.
+    # What the JEDEC command tables demand beyond the tools. A row that was hit often enough is given up in any case; a
+    # request that waited as long as a refresh may (some 9 tREFI of LPDDR4-3200) goes first.
     "jedec": {
         "command_occupancy": True, "refresh_precharge": "all", "hit_cap_strict": True, "full_timing": True,
         "masked_writes": True, "refresh_postpone": 8, "refresh_pull_in": 8, "refresh_management": True,
@@ -47,7 +43,6 @@ POOLED = {
     "age_cap_cycles": 0,
 }  # fmt: skip
 """What pooled queues are served with."""
-ADDED_FIELD = {"later": True}  # absent from configurations' hashes while it has its default
 
 
 @dataclass(frozen=True)
@@ -112,24 +107,24 @@ class ControllerSpec:
     power_down_cycles: int = 0
     address_map: str | None = None
     command_occupancy: bool = False
-    front_end: str = field(default="in-order", metadata=ADDED_FIELD)
-    requests_per_clock: int | None = field(default=None, metadata=ADDED_FIELD)
-    queues: str = field(default="per-bank", metadata=ADDED_FIELD)
-    posted_writes: bool = field(default=True, metadata=ADDED_FIELD)
-    preset: str = field(default="dramsim3", metadata=ADDED_FIELD)
-    full_timing: bool = field(default=False, metadata=ADDED_FIELD)
-    masked_writes: bool = field(default=False, metadata=ADDED_FIELD)
-    refresh_postpone: int = field(default=0, metadata=ADDED_FIELD)
-    refresh_pull_in: int = field(default=0, metadata=ADDED_FIELD)
-    refresh_management: bool = field(default=False, metadata=ADDED_FIELD)
-    self_refresh_cycles: int = field(default=0, metadata=ADDED_FIELD)
-    age_cap_cycles: int = field(default=0, metadata=ADDED_FIELD)
-    temperature_c: int = field(default=25, metadata=ADDED_FIELD)
-    hazard_ends_drain: bool = field(default=True, metadata=ADDED_FIELD)
-    spacing: str = field(default="first-clocks", metadata=ADDED_FIELD)
-    refresh_together: bool = field(default=False, metadata=ADDED_FIELD)
-    dual_in_turn: bool = field(default=True, metadata=ADDED_FIELD)
-    shared_pseudo_channels: bool = field(default=False, metadata=ADDED_FIELD)
+    front_end: str = added_field("in-order")
+    requests_per_clock: int | None = added_field(None)
+    queues: str = added_field("per-bank")
+    posted_writes: bool = added_field(True)
+    preset: str = added_field("dramsim3")
+    full_timing: bool = added_field(False)
+    masked_writes: bool = added_field(False)
+    refresh_postpone: int = added_field(0)
+    refresh_pull_in: int = added_field(0)
+    refresh_management: bool = added_field(False)
+    self_refresh_cycles: int = added_field(0)
+    age_cap_cycles: int = added_field(0)
+    temperature_c: int = added_field(25)
+    hazard_ends_drain: bool = added_field(True)
+    spacing: str = added_field("first-clocks")
+    refresh_together: bool = added_field(False)
+    dual_in_turn: bool = added_field(True)
+    shared_pseudo_channels: bool = added_field(False)
 
     def __post_init__(self) -> None:
         from cython_ext.dram.engine import SETTINGS

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hwmodel.coding.coded import WireCosts
+from hwmodel.bus import WireCosts, WireCounts
+from hwmodel.dram.command_table import command_table, count_commands
+from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, count_interface, sent_group
+from hwmodel.dram.result import DramCounts
 from hwmodel.parts.part import COMMANDS, Part, cached_on
-
-if TYPE_CHECKING:
-    from hwmodel.dram.interface import GroupCounts, InterfaceCounts
-    from hwmodel.dram.result import DramCounts
+from hwmodel.parts.part_file import load_part
 
 
 @dataclass(frozen=True)
@@ -67,17 +67,6 @@ STATIC_TERMS = ("refresh", "background", "power_down", "self_refresh")
 """How core terms begin that pass with time; refresh management answers activates."""
 
 
-def core_kind(term: str) -> str:
-    """Return the kind of a core term: 'dynamic' or 'static'."""
-    return "static" if term.startswith(STATIC_TERMS) and term != "refresh_management" else "dynamic"
-
-
-def wire_kind(group: str, part: Part) -> str:
-    """Return the kind of a wire group: 'static' of a clock that always runs, else 'dynamic'."""
-    wires = part.interface.wires.get(group)
-    return "static" if group == "ck" or (group == "wck" and wires is not None and wires.always) else "dynamic"
-
-
 def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
     """Return per core term its unit and the energy of one event or clock, of a whole rank, derived from the currents.
 
@@ -101,9 +90,7 @@ def core_constants_pj(part: Part) -> dict[str, tuple[str, float]]:
         "power_down_precharged": ("clocks", i.power_mw("IDD2P") * tck),
     }
     if t.tRFCpb:
-        each = o.refresh_sets if i.per_bank_refreshes is None else i.per_bank_refreshes
-        between = t.tREFI / each if each else t.tRFCpb
-        one = i.power_mw("IDD5PB", "IDD2N") * between + i.power_mw("IDD2N", "IDD3N") * t.tRFCpb
+        one = i.power_mw("IDD5PB", "IDD2N") * part.per_bank_interval_cycles + i.power_mw("IDD2N", "IDD3N") * t.tRFCpb
         constants["refresh_per_bank"] = ("per-bank refreshes", one * tck)
         constants["refresh_two_banks"] = ("refreshes of two banks", one * tck)
         if t.RAAIMT:
@@ -136,11 +123,11 @@ def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
         "refresh_two_banks": per_rank["REF2b"],
         "self_refresh": clocks[4],
     }
-    constants = cached_on(part, core_constants_pj)
-    return [
-        EnergyRow(term, events[term], unit, constant, kind=core_kind(term))
-        for term, (unit, constant) in constants.items()
-    ]
+    rows = []
+    for term, (unit, constant) in cached_on(part, core_constants_pj).items():
+        static = term.startswith(STATIC_TERMS) and term != "refresh_management"
+        rows.append(EnergyRow(term, events[term], unit, constant, kind="static" if static else "dynamic"))
+    return rows
 
 
 def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
@@ -188,22 +175,37 @@ def wire_constants_pj(part: Part, group: str, way: str, ui_ns: float) -> WireCon
     return WireConstants(static, wires.read_rise_pj if way == "read" else wires.write_rise_pj)
 
 
-def data_wire_costs(part: str | Path | Mapping[str, Any] | Part) -> WireCosts:
-    from hwmodel.parts.part_file import load_part
-
-    loaded = load_part(part)
-    both = [wire_constants_pj(loaded, "dq", way, loaded.beat_ns) for way in ("read", "write")]
+def data_wire_costs(part: Part) -> WireCosts:
+    """Return what the data wires cost, the mean of reads and writes."""
+    both = [wire_constants_pj(part, "dq", way, part.beat_ns) for way in ("read", "write")]
     static, rise = ((a + b) / 2 for a, b in zip(*both, strict=True))
-    level = loaded.interface.costly_level
+    level = part.interface.costly_level
     return WireCosts(static if level == 1 else 0.0, static if level == 0 else 0.0, rise)
 
 
-def interface_rows(counts: InterfaceCounts, part: Part) -> tuple[WireRow, ...]:
+def interface_rows(groups: Iterable[GroupCounts], part: Part) -> tuple[WireRow, ...]:
     """Return the energy of the wires, two rows per group and direction: GROUP_WAY_static and GROUP_WAY_dynamic."""
-    rows: list[WireRow] = []
-    for group in counts.groups:
-        rows += wire_rows(group.group, group.group, [group], part)
-    return tuple(rows)
+    return tuple(row for group in groups for row in wire_rows(group.group, group.group, [group], part))
+
+
+def data_rows(wires: Sequence[WireCounts | None], bursts: Sequence[int], flag_wires: int, part: Part) -> list[WireRow]:
+    """Return the energy of what an encoder chain drives, reads then writes, of so many bursts each.
+
+    wires: int64[2, ...] of the data wires, of the first flag wire of each lane (`flag_wires` in all) and of those
+    beyond. Flag wires that the part has no DBI pins for are taken to be driven like DQ wires, as `extra`.
+    """
+    o, rows = part.organisation, list[WireRow]()
+    flag_group = "dbi" if "dbi" in part.interface.wires else "extra"
+    of_burst = (o.burst_beats * o.dq_bits, min(flag_wires, 1) * o.burst_bytes, (flag_wires - 1) * o.burst_bytes)
+    for k, way in enumerate(WAYS):
+        groups: dict[str, list[GroupCounts]] = {}
+        for name, counts, driven in zip(("dq", flag_group, "extra"), wires, of_burst, strict=True):
+            if counts is not None and (driven > 0 or name == "dbi"):
+                group = sent_group(name, way, counts.counts[k].sum(axis=0), bursts[k] * driven, part)
+                groups.setdefault(name, []).append(group)
+        for name, together in groups.items():
+            rows += wire_rows(name, "dq" if name == "extra" else name, together, part)
+    return rows
 
 
 def wire_rows(name: str, driver: str, counts: Sequence[GroupCounts], part: Part) -> tuple[WireRow, WireRow]:
@@ -211,7 +213,9 @@ def wire_rows(name: str, driver: str, counts: Sequence[GroupCounts], part: Part)
     way, ui_ns = counts[0].way, counts[0].ui_ns
     each = cached_on(part, wire_constants_pj, driver, way, ui_ns)
     costly = sum(g.zeros if part.interface.costly_level == 0 else g.ones for g in counts)
-    rising, kind = sum(g.rising for g in counts), wire_kind(name, part)
+    rising = sum(g.rising for g in counts)
+    always = name == "ck" or (name == "wck" and part.interface.wires[name].always)  # a clock that always runs
+    kind = "static" if always else "dynamic"
     level, edges = (f"{name}_{way}_{current}" for current in WireConstants._fields)
     return (
         WireRow(level, costly, "unit intervals", each.static, name, way, "static", driver, ui_ns, kind=kind),
@@ -239,16 +243,13 @@ def interface_energy(
     bursts that do not touch, or `hold` the last level (None: by the table's own rule, `hold` for those of a replay).
     Returns an InterfaceEnergy in pJ. Raises InputError for bursts that overlap, no data, or a part without DBI.
     """
-    from hwmodel.dram.interface import count_interface
-    from hwmodel.parts.part_file import load_part
-
     loaded = load_part(part)
     counts = count_interface(
         commands, part=loaded, dbi=dbi, beat_order=beat_order, lane_order=lane_order, end_cycle=end_cycle,
         metadata=metadata, gaps=gaps,
     )  # fmt: skip
     bits = counts.bursts * loaded.organisation.burst_bytes * 8
-    return InterfaceEnergy(counts, interface_rows(counts, loaded), bits)
+    return InterfaceEnergy(counts, interface_rows(counts.groups, loaded), bits)
 
 
 def core_energy(
@@ -259,9 +260,6 @@ def core_energy(
     commands: CSV path, rows or columns as in hwmodel.dram.command_table. end_cycle: clock at which background energy
     ends (None: that of the table). Raises InputError for a table or part that cannot be used.
     """
-    from hwmodel.dram.command_table import command_table, count_commands
-    from hwmodel.parts.part_file import load_part
-
     loaded = load_part(part)
     return tuple(
         core_rows(count_commands(command_table(commands, part=loaded, end_cycle=end_cycle), part=loaded), loaded)
@@ -299,8 +297,7 @@ def energy_range(part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow]
 
     Currents that would make a term negative (IDD0 below IDD3N) cannot be: the least is no less than all terms' own.
     """
-    names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
-    of_core, of_wires = cached_on(part, _constants_at_ends, *names)
+    of_core, of_wires = _at_ends(part, core, wires)
     least, most = _ends((_sums(wires, of_wires) + _sums(core, of_core))[:, None])
     own = [low for _, low, _ in term_ranges(part, core, wires)]
     return max(float(least[0]), sum(own[: len(wires)]) + sum(own[len(wires) :])), float(most[0])
@@ -313,8 +310,7 @@ def term_ranges(
 
     Their sum has the narrower range of `energy_range`.
     """
-    names = tuple(row.term for row in core), tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
-    of_core, of_wires = cached_on(part, _constants_at_ends, *names)
+    of_core, of_wires = _at_ends(part, core, wires)
     rows = [*wires, *core]
     nominal = np.hstack((of_wires, of_core)) * [row.count * row.share for row in rows]
     least, most = _ends(nominal)
@@ -327,6 +323,11 @@ def _ends(energy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     moved = (energy[1:] - energy[0]).reshape(-1, 2, energy.shape[1])
     least, most = np.minimum(moved, 0.0).min(axis=1), np.maximum(moved, 0.0).max(axis=1)
     return energy[0] + least.sum(axis=0), energy[0] + most.sum(axis=0)
+
+
+def _at_ends(part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow]) -> tuple[np.ndarray, np.ndarray]:
+    of_wires = tuple((row.driver, row.way, row.ui_ns, row.current) for row in wires)
+    return cached_on(part, _constants_at_ends, tuple(row.term for row in core), of_wires)
 
 
 def _constants_at_ends(

@@ -16,23 +16,11 @@ import cython_ext.dram.engine as kernel
 from hwmodel.dram.controller import ControllerSpec, controller_spec
 from hwmodel.dram.energy import core_energy_pj
 from hwmodel.dram.result import DramCounts, DramResult
-from hwmodel.dram.tables import address_map, channel_of, check_addresses, kernel_tables
+from hwmodel.dram.tables import address_map, channel_of, check_addresses, compiled_tables
 from hwmodel.parts.part import COMMANDS, Part, cached_on
-from hwmodel.parts.part_file import load_part, part_names
+from hwmodel.parts.part_file import load_part
 from traces.base.checks import as_array, whole_numbers
 from traces.base.errors import EdgewattError, InputError
-
-__all__ = [
-    "ControllerSpec",
-    "DramCounts",
-    "DramEngine",
-    "DramResult",
-    "Part",
-    "StuckError",
-    "load_part",
-    "part_names",
-    "simulate_dram",
-]
 
 LATEST_ARRIVAL = 1 << 60
 _DIRECTIONS = "is_write must be a one-dimensional array of true/false or 0/1 (2: a masked write)"
@@ -177,7 +165,6 @@ class DramEngine:
                 self._check_trace_length()
 
     def _refuse(self, address: np.ndarray, arrival: np.ndarray) -> NoReturn:
-        """Raise InputError for the first request at fault."""
         whole_numbers(arrival, "arrival_cycle", np.int64, item="request", first=self._fed, most=LATEST_ARRIVAL)
         check_addresses(address, self.part, self._fed)
         back = np.diff(arrival, prepend=self._last_arrival) < 0
@@ -281,7 +268,7 @@ def open_memory(
     which requests drove the wires, in what order. stream: to repeat the periods of `play_stream`.
     """
     return kernel._Memory(
-        cached_on(part, _compiled_tables, controller),
+        cached_on(part, compiled_tables, controller),
         n_channels=part.organisation.channels,
         n_ports=ports,
         width=requests_per_clock or controller.requests_per_clock or 1,
@@ -289,10 +276,6 @@ def open_memory(
         sent=sent,
         stream=stream,
     )
-
-
-def _compiled_tables(part: Part, controller: ControllerSpec) -> kernel._Tables:
-    return kernel_tables(part, controller).compiled()
 
 
 def stuck_error(memory: kernel._Memory) -> StuckError:
@@ -321,7 +304,14 @@ def collect_result(
     """Return the result of a memory that has run to the end; background is charged up to its last data."""
     raw = memory.counts()
     end = max(raw["last_done"], raw["last_data"])
-    counts = _counts(memory, raw, end)
+    bank_commands, row_hits, conflicts = memory.bank_counts()
+    rank_commands, background = memory.rank_counts(end)
+    ca_ones, ca_rising = memory.command_wires()
+    requests = {name: count for name, count in raw.items() if name not in ("last_done", "last_data")}
+    counts = DramCounts(
+        bank_commands, rank_commands, background, ca_ones, ca_rising, bank_row_hits=row_hits, conflicts=conflicts,
+        **requests,
+    )  # fmt: skip
     return DramResult(
         done_cycle=done_cycle,
         accept_cycle=accept_cycle,
@@ -335,15 +325,3 @@ def collect_result(
         energy_pj=core_energy_pj(counts, part),
         command_trace=commands,
     )
-
-
-def _counts(memory: kernel._Memory, raw: dict[str, int], end: int) -> DramCounts:
-    """Return the counters of all channels, background up to cycle `end`. raw: those of requests."""
-    bank_commands, row_hits, conflicts = memory.bank_counts()
-    rank_commands, background = memory.rank_counts(end)
-    ca_ones, ca_rising = memory.command_wires()
-    requests = {name: count for name, count in raw.items() if name not in ("last_done", "last_data")}
-    return DramCounts(
-        bank_commands, rank_commands, background, ca_ones, ca_rising, bank_row_hits=row_hits, conflicts=conflicts,
-        **requests,
-    )  # fmt: skip

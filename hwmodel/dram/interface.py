@@ -1,8 +1,7 @@
 """What the wires between controller and DRAM do: ones, edges and inversions per wire group, from a command table.
 
 Groups: DQ and DBI (data), DQS (strobe, runs during bursts), CK (clock, runs all the time), CA (commands). Read and
-write data are counted apart, because each way has its own driver and termination. In gaps between bursts the data wires
-rest at the part's idle level, or hold the last one.
+write data are counted apart, because each way has its own driver and termination.
 """
 
 from __future__ import annotations
@@ -14,14 +13,8 @@ from typing import Any
 import numpy as np
 
 import cython_ext.wires.encode as kernels
-from hwmodel.bus import Bus, WireCounts
-from hwmodel.dram.command_table import (
-    CommandTable,
-    command_rows,
-    command_table,
-    command_wires,
-    data_clock_cycles,
-)
+from hwmodel.bus import Bus
+from hwmodel.dram.command_table import command_rows, command_table, command_wires, data_clock_cycles
 from hwmodel.dram.result import DramCounts
 from hwmodel.parts.burst_cells import BurstCells
 from hwmodel.parts.part import Part
@@ -106,11 +99,9 @@ def count_interface(
         )
         groups += counted
         inverted += flips
-    for way, mine in zip(WAYS, (table.is_read, table.is_write), strict=True):
-        groups += strobes(way, int(mine.sum()), part)
-    groups += data_clock(table.end_cycle, data_clock_cycles(table, part), part)
-    groups.append(running_wires("ck", "write", table.end_cycle, part))
-    groups.append(_command_group(table, part))
+    of_ways = int(table.is_read.sum()), int(table.is_write.sum())
+    running = data_clock_cycles(table, part)
+    groups += _timed(of_ways, table.end_cycle, running, command_wires(table, part=part), part)
     return InterfaceCounts(tuple(groups), int(bursts.sum()), inverted)
 
 
@@ -122,39 +113,38 @@ def strobes(way: str, bursts: int, part: Part) -> list[GroupCounts]:
     return [running_wires("dqs", way, bursts * part.organisation.burst_cycles, part)]
 
 
-def data_clock(cycles: int, running: int, part: Part) -> list[GroupCounts]:
-    """Return the data clock (WCK) of a run of `cycles` clocks, in `running` of which it is needed; [] without one."""
-    group = part.interface.wires.get("wck")
-    return [] if group is None else [running_wires("wck", "write", cycles if group.always else running, part)]
-
-
 def timed_groups(counts: DramCounts, bursts: tuple[int, int], end_cycle: int, part: Part) -> list[GroupCounts]:
     """Return the wires that do not depend on data: DQS during (read, write) bursts, CK always, CA as commanded."""
-    groups, o = [], part.organisation
-    groups += [group for way, n in zip(WAYS, bursts, strict=True) for group in strobes(way, n, part)]
-    groups += data_clock(end_cycle * o.channels, counts.data_clock_cycles, part)
-    if "ck" in part.interface.wires:
-        groups.append(running_wires("ck", "write", end_cycle * o.channels, part))
-    if "ca" in part.interface.wires:
-        groups.append(_commanded(counts, part))
-    return groups
+    beats = sum(n * len(command_rows(part, name)) for name, n in counts.commands.items())
+    commanded = counts.ca_ones.sum(axis=0), counts.ca_rising.sum(axis=0), beats
+    return _timed(bursts, end_cycle * part.organisation.channels, counts.data_clock_cycles, commanded, part)
 
 
-def _commanded(counts: DramCounts, part: Part) -> GroupCounts:
+def _timed(
+    bursts: tuple[int, int], cycles: int, running: int, commanded: tuple[np.ndarray, np.ndarray, int], part: Part
+) -> list[GroupCounts]:
+    """running: clocks in which a data clock (WCK) is needed. commanded: as of `command_wires`."""
+    groups = [group for way, n in zip(WAYS, bursts, strict=True) for group in strobes(way, n, part)]
+    if (wck := part.interface.wires.get("wck")) is not None:
+        groups.append(running_wires("wck", "write", cycles if wck.always else running, part))
+    return [*groups, running_wires("ck", "write", cycles, part), _command_group(*commanded, part)]
+
+
+def _command_group(ones: np.ndarray, rising: np.ndarray, beats: int, part: Part) -> GroupCounts:
     group = part.interface.wires["ca"]
-    ones, rising = counts.ca_ones.sum(axis=0), counts.ca_rising.sum(axis=0)
-    driven = group.count * sum(n * len(command_rows(part, name)) for name, n in counts.commands.items())
-    n_ones, edges = int(ones.sum()), int(rising.sum())
+    total, edges = int(ones.sum()), int(rising.sum())
     ui_ns = part.tck_ns / group.beats_per_clock
-    return GroupCounts("ca", "write", ui_ns, n_ones, driven - n_ones, edges, 2 * edges, ones, rising)
+    return GroupCounts("ca", "write", ui_ns, total, beats * group.count - total, edges, 2 * edges, ones, rising)
 
 
-def sent_group(name: str, way: str, counts: WireCounts, k: int, driven: int, part: Part) -> GroupCounts:
-    """Return a group of data wires in one direction, stream k of a bus's counts, driven for so many unit intervals."""
-    ones, toggles, rising = counts.counts[k].sum(axis=0)
+def sent_group(
+    name: str, way: str, counts: np.ndarray, driven: int, part: Part, ones_of: dict[str, int] | None = None
+) -> GroupCounts:
+    """Return a group of data wires in one direction, int64[3, wires] as of WireCounts, driven for so many intervals."""
+    ones, toggles, rising = counts
     high = int(ones.sum())
     edges = int(rising.sum()), int(toggles.sum())
-    return GroupCounts(name, way, part.beat_ns, high, driven - high, *edges, ones, rising)
+    return GroupCounts(name, way, part.beat_ns, high, driven - high, *edges, ones, rising, ones_of)
 
 
 def running_wires(name: str, way: str, clocks: int, part: Part) -> GroupCounts:
@@ -222,45 +212,26 @@ def _data_groups(
         bus.send(np.empty(0, np.uint8), ends=[0], idle_before=[True])  # and back to rest
     counts = bus.counts
     groups = []
-    bursts = [int((way_of == k).sum()) for k in range(len(ways))]
     for (k, way), (name, part_of, each) in product(
         enumerate(ways),
         (("dq", counts.data, o.burst_beats * o.dq_bits), ("dbi", counts.flag, o.burst_bytes if dbi else 0)),
     ):
         if name not in wires.wires:
             continue
-        driven = bursts[k] * each
-        ones, toggles, rising = (array[k] for array in (part_of.ones, part_of.toggles, part_of.rising))
-        if name == "dbi" and not dbi:
-            ones, toggles, rising = (np.zeros_like(array) for array in (ones, toggles, rising))
-        if name == "dq":
-            ones, rising, toggles = ones[: o.dq_bits], rising[: o.dq_bits], toggles[: o.dq_bits]
+        of = part_of.counts[k][:, : o.dq_bits] * (name == "dq" or dbi)
         if lane_order is not None:
-            ones, rising = (_reorder(array, lane_order, lanes) for array in (ones, rising))
-        total = int(ones.sum())
-        groups.append(
-            GroupCounts(
-                name,
-                way,
-                part.beat_ns,
-                total,
-                driven - total,
-                int(rising.sum()),
-                int(toggles.sum()),
-                ones,
-                rising,
-                ones_of[k] if name == "dq" else None,
-            )
-        )
+            of = _reorder(of, lane_order, lanes)
+        driven = int((way_of == k).sum()) * each
+        groups.append(sent_group(name, way, of, driven, part, ones_of[k] if name == "dq" else None))
     return groups, int(inverted.sum())
 
 
-def _reorder(per_wire: np.ndarray, lane_order: tuple[int, ...], lanes: int) -> np.ndarray:
+def _reorder(counts: np.ndarray, lane_order: tuple[int, ...], lanes: int) -> np.ndarray:
     if sorted(lane_order) != list(range(lanes)):
         raise InputError(f"lane_order must be a permutation of 0 to {lanes - 1}, not {lane_order}")
-    result = np.empty_like(per_wire).reshape(lanes, -1)
-    result[list(lane_order)] = per_wire.reshape(lanes, -1)
-    return result.reshape(-1)
+    result = np.empty_like(counts).reshape(3, lanes, -1)
+    result[:, list(lane_order)] = counts.reshape(3, lanes, -1)
+    return result.reshape(counts.shape)
 
 
 def invert(
@@ -288,11 +259,3 @@ def invert(
     ones = np.bitwise_count(data)
     flip = (ones > 4 if rule == "ones" else ones < 4).astype(np.uint8)
     return data ^ (flip * np.uint8(255)), flip
-
-
-def _command_group(table: CommandTable, part: Part) -> GroupCounts:
-    group = part.interface.wires["ca"]
-    ones, rising, beats = command_wires(table, part=part)
-    total, edges = int(ones.sum()), int(rising.sum())
-    ui_ns = part.tck_ns / group.beats_per_clock
-    return GroupCounts("ca", "write", ui_ns, total, beats * group.count - total, edges, 2 * edges, ones, rising)

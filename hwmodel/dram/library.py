@@ -1,10 +1,19 @@
-"""What the C library's energy-only entry knows of a part: energies per event, clock and level (dram/energy_only.h)."""
+"""The file that the C library opens: a controller's tables, and energies per event, clock and level (energy_only.h)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import cython_ext
+from hwmodel.dram.controller import ControllerSpec, controller_spec
 from hwmodel.dram.energy import core_constants_pj, wire_constants_pj, wire_rows
 from hwmodel.dram.interface import running_wires, strobes
+from hwmodel.dram.tables import kernel_tables, shared_channels
 from hwmodel.parts.part import Part
+from hwmodel.parts.part_file import load_part
+from traces.base.files import whole_file
 
 CORE = (
     "activate", "precharge", "read", "write", "refresh", "refresh_per_bank", "refresh_management", "background_active",
@@ -13,7 +22,33 @@ CORE = (
 DBI_RULES = ("none", "ones", "zeros", "toggles")
 
 
-def library_energy(part: Part) -> list[float]:
+def include_folder() -> Path:
+    """Return the folder to include from: `#include "dram/edgewatt_dram.h"`."""
+    return Path(cython_ext.__path__[0])
+
+
+def write_library_file(
+    path: str | Path,
+    part: str | Path | Mapping[str, Any] | Part,
+    controller: ControllerSpec | Mapping[str, Any] | None = None,
+) -> None:
+    """Write the file that edgewatt_dram_open reads. Raises InputError as load_part and simulate_dram do."""
+    loaded, spec = load_part(part), controller_spec(controller)
+    tables = kernel_tables(loaded, spec)
+    channels = loaded.organisation.channels // shared_channels(loaded, spec)
+    numbers = [channels, spec.requests_per_clock or 1, *tables.settings.values()]
+    numbers += [*tables.wire_cycles.tolist(), *tables.gap.reshape(-1).tolist()]
+    numbers += [len(tables.fields), *tables.fields.reshape(-1).tolist()]
+    with whole_file(Path(path)) as stream:
+        stream.write(f"edgewatt-dram 4 {loaded.tck_ns!r}\n{' '.join(map(str, numbers))}\n".encode())
+        stream.write(f"{' '.join(map(repr, map(float, _energies(loaded))))}\n".encode())
+        levels = [each.shape[1] for each in tables.levels if each is not None][:1] or [1]
+        for each in tables.levels:
+            levels += [0] if each is None else [len(each), *each.reshape(-1).tolist()]
+        stream.write(f"{' '.join(map(str, levels))}\n".encode())
+
+
+def _energies(part: Part) -> list[float]:
     """Return, in the order of the C library's file, pJ of the core, strobes, clocks and command wires, the shape of a
     burst, and pJ of DQ and DBI reads and writes."""
     o, wires = part.organisation, part.interface.wires

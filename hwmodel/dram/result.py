@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hwmodel.parts.part import COMMANDS
+from hwmodel.parts.part import COMMANDS, READ_COMMANDS, WRITE_COMMANDS
 
 
 @dataclass(frozen=True)
@@ -84,15 +84,15 @@ class DramResult:
         """Mean over reads of done minus accepted."""
         return self.counts.read_latency_cycles / self.counts.reads if self.counts.reads else 0.0
 
-    def latency_percentiles(self, selected: np.ndarray, percent: tuple[float, ...] = (50, 95, 99)) -> tuple[int, ...]:
-        """Return percentiles of done minus accepted, in clocks, over the requests of bool[n] `selected` (e.g. reads).
+    def latency_percentiles(self, selected: np.ndarray) -> tuple[int, ...]:
+        """Return percentiles 50, 95 and 99 of done minus accepted, in clocks, over the requests bool[n] `selected`.
 
         The smallest latency that so many percent of the requests do not exceed; zeros without a request.
         """
         latency = np.sort((self.done_cycle - self.accept_cycle)[selected])
         if not len(latency):
-            return tuple(0 for _ in percent)
-        return tuple(int(latency[max(int(np.ceil(p / 100 * len(latency))) - 1, 0)]) for p in percent)
+            return 0, 0, 0
+        return tuple(int(latency[max(int(np.ceil(p / 100 * len(latency))) - 1, 0)]) for p in (50, 95, 99))
 
     def latency_histogram(self, selected: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return (edges int64[m + 1], counts int64[m]) of done minus accepted in powers of two of clocks."""
@@ -101,9 +101,9 @@ class DramResult:
         edges[0] = 0
         return edges, np.histogram(latency, edges)[0].astype(np.int64)
 
-    def bandwidth_over_time(self, windows: int = 20) -> np.ndarray:
-        """Return float64[windows], GB/s of requests done (merged and posted ones too) in equal parts of the run."""
-        edges = np.linspace(0, max(self.total_cycles, 1), windows + 1)
+    def bandwidth_over_time(self) -> np.ndarray:
+        """Return float64[20], GB/s of requests done (merged and posted ones too) in equal parts of the run."""
+        edges = np.linspace(0, max(self.total_cycles, 1), 21)
         done = np.histogram(self.done_cycle, edges)[0]
         return done * self.burst_bytes / (np.diff(edges) * self.tck_ns)
 
@@ -117,22 +117,20 @@ class DramResult:
         (rows closed because a request wanted another) and activates."""
         row_hits, conflicts = self.counts.bank_row_hits, self.counts.conflicts
         assert row_hits is not None and conflicts is not None
-        rows = []
-        for channel, banks in enumerate(self.counts.bank_commands):
-            for bank, count in enumerate(banks):
-                bursts = int(sum(count[COMMANDS.index(name)] for name in ("RD", "RDA", "WR", "WRA", "MWR")))
-                activates = int(count[COMMANDS.index("ACT")])
-                closed = int(sum(count[COMMANDS.index(name)] for name in ("PRE", "PREA")))
-                rows.append(
-                    {"channel": channel, "bank": bank, "bursts": bursts, "hits": int(row_hits[channel, bank]),
-                     "conflicts": int(conflicts[channel, bank]), "activates": activates, "closed": closed}
-                )  # fmt: skip
-        return rows
+        of = {name: self.counts.bank_commands[..., k] for k, name in enumerate(COMMANDS)}
+        columns = {
+            "bursts": sum(of[name] for name in READ_COMMANDS + WRITE_COMMANDS), "hits": row_hits,
+            "conflicts": conflicts, "activates": of["ACT"], "closed": of["PRE"] + of["PREA"],
+        }  # fmt: skip
+        return [
+            {"channel": at[0], "bank": at[1], **{name: int(column[at]) for name, column in columns.items()}}
+            for at in np.ndindex(row_hits.shape)
+        ]
 
     @property
     def core_pj_per_bit(self) -> float:
         """Core energy per bit of data moved; 0 without any."""
-        bits = 8 * self.burst_bytes * self.counts.command("RD", "RDA", "WR", "WRA", "MWR")
+        bits = 8 * self.burst_bytes * self.counts.command(*READ_COMMANDS, *WRITE_COMMANDS)
         return self.core_energy_pj / bits if bits else 0.0
 
     @property

@@ -12,23 +12,22 @@ from dataclasses import astuple, dataclass, fields, replace
 from functools import cached_property
 from numbers import Number
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import cython_ext.dram.engine as kernel
-from hwmodel.bus import Bus, WireCounts
+from hwmodel.bus import Bytes, WireCounts
 from hwmodel.coding.codec import as_bytes
-from hwmodel.coding.coded import Bytes
 from hwmodel.coding.in_burst import share_flags
-from hwmodel.coding.streams import StreamChain, stream_chain
+from hwmodel.coding.streams import ChannelWires, stream_chain
 from hwmodel.dram.controller import ControllerSpec, as_wide, controller_spec, decoding
-from hwmodel.dram.energy import EnergyRow, WireRow, core_rows, data_wire_costs, energy_range, wire_rows
+from hwmodel.dram.energy import EnergyRow, WireRow, core_rows, data_rows, data_wire_costs, energy_range, interface_rows
 from hwmodel.dram.engine import collect_result, open_memory, stuck_error
-from hwmodel.dram.interface import WAYS, GroupCounts, sent_group, timed_groups
+from hwmodel.dram.interface import WAYS, timed_groups
 from hwmodel.dram.result import DramResult
 from hwmodel.dram.tables import address_map, channel_of
-from hwmodel.parts.part import Part, cached_on
+from hwmodel.parts.part import READ_COMMANDS, WRITE_COMMANDS, Part, cached_on
 from hwmodel.parts.part_file import load_part
 from traces.base.checks import whole_number
 from traces.base.errors import InputError
@@ -97,14 +96,12 @@ class StreamResult:
         """
         energy = {"dynamic": 0.0, "static": 0.0}
         for row in self.rows:
-            share = 1.0 if counts is None else self._share(row, counts)
+            share = 1.0
+            if counts is not None:  # of the term, that these reads have
+                whole = self._weight(row, self.counts)
+                share = self._weight(row, counts) / whole if whole else 0.0
             energy[row.kind] += row.energy_pj * share
         return energy | {"total": energy["dynamic"] + energy["static"]}
-
-    def _share(self, row: EnergyRow, counts: StreamCounts) -> float:
-        """Return the share of a term that some reads have."""
-        whole = self._weight(row, self.counts)
-        return self._weight(row, counts) / whole if whole else 0.0
 
     def _weight(self, row: EnergyRow, counts: StreamCounts) -> float:
         if not isinstance(row, WireRow) or row.group not in ("dq", "dbi", "extra"):
@@ -149,14 +146,6 @@ def play_runs(
     return collect_result(memory, part, none, none, None), memory.repeated
 
 
-class _Channel(NamedTuple):
-    """An encoder and the wires behind it. extra: flag wires beyond the first, None for an encoder without."""
-
-    chain: StreamChain
-    bus: Bus
-    extra: Bus | None
-
-
 class StreamPlayer:
     """Sequential reads and writes of one memory, from address `start` (bytes) on.
 
@@ -190,13 +179,8 @@ class StreamPlayer:
         self.controller = as_wide(decoding(spec, chain.facts), o.channels)
         self._map = cached_on(self.part, address_map, self.controller.address_map)
         self._tile_bytes = 1 << max((f.source + f.bits for f in self._map.fields if f.name == "channel"), default=0)
-        bus = Bus(o.byte_lanes, n_streams=PRIMED + 1)
-        extra = Bus(o.byte_lanes, n_streams=PRIMED + 1) if chain.flag_wires > 1 else None
-        self._channels = [
-            _Channel(chain.fresh(), bus.another_channel(), None if extra is None else extra.another_channel())
-            for _ in range(o.channels)
-        ]
-        self._chain, self._bus, self._extra = chain, bus, extra
+        self._all = ChannelWires(chain, o.byte_lanes, PRIMED + 1, o.channels)
+        self._chain, self._channels = chain, [self._all.channel(number) for number in range(o.channels)]
         self._start = whole_number(start, "start", 0)
         if start % o.burst_bytes:
             raise InputError(f"start is {start}: no multiple of the part's burst of {o.burst_bytes} bytes")
@@ -204,7 +188,7 @@ class StreamPlayer:
         self._runs: list[tuple[int, int]] = []  # bursts one after the other in one direction, 1: writes
         self._unknown = [0, 0]  # bursts read and written
         self.counts = StreamCounts()
-        self._order: tuple[int, int, np.ndarray, np.ndarray] | None = None
+        self._order: tuple[int, int, np.ndarray, list[int]] | None = None
         self._room = np.empty((0, o.burst_bytes), np.uint8)
         self._kind = [self.part.name, o.channels, chain.encoder, element_bytes, repr(self.controller)]
         self._added: list[np.ndarray | int] = [0, 0, 0]  # wires of other players
@@ -269,8 +253,8 @@ class StreamPlayer:
 
     def _wires(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return counts int64[way, 1, 3, wires] of data wires, flag wires and those beyond the first of a lane."""
-        counts = self._bus.counts
-        extra = None if self._extra is None else self._extra.counts.data.counts[:PRIMED, None] + self._added[2]
+        counts, beyond = self._all.bus.counts, self._all.extra
+        extra = None if beyond is None else beyond.counts.data.counts[:PRIMED, None] + self._added[2]
         data, flags = (each.counts[:PRIMED, None] for each in (counts.data, counts.flag))
         return data + self._added[0], flags + self._added[1], extra
 
@@ -339,64 +323,41 @@ class StreamPlayer:
             at += len(piece) // size
 
     def _send_bursts(self, bursts: Bytes, first: int, way: int) -> None:
-        n, kinds = len(bursts), np.zeros(len(bursts), np.uint8)
-        if len(self._channels) == 1:
-            ends = np.array([n])
-        else:
+        n, ends = len(bursts), [len(bursts)]
+        if len(self._channels) > 1:
             order, ends = self._by_channel(first * bursts.shape[1] % self._tile_bytes, n)
             if len(self._room) < n:  # kept: new pages cost more than what is put there
                 self._room = np.empty_like(bursts)
             bursts = np.take(bursts, order, axis=0, out=self._room[:n], mode="clip")
-        together = self._chain.encode(bursts.reshape(-1), kinds) if self._chain.by_block else None
-        begin, sent = 0, self._chain.sent_bytes
-        for (chain, bus, extra), end in zip(self._channels, ends.tolist(), strict=True):
-            if end > begin:
-                if together is None:
-                    coded = chain.encode(bursts[begin:end].reshape(-1), kinds[begin:end])
-                else:
-                    coded = together.part(begin * sent, end * sent)
-                bus.send(coded.data, coded.flags, streams=way)
-                if extra is not None and coded.extra is not None:
-                    extra.send(coded.extra, streams=way)
-            begin = end
+        self._all.send(bursts, np.zeros(n, np.uint8), ends, lambda *_: (None, way))
 
-    def _by_channel(self, address: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    def _by_channel(self, address: int, n: int) -> tuple[np.ndarray, list[int]]:
         """Return the order that puts n bursts from an address on together by channel, and where those of each end."""
         if self._order is None or self._order[:2] != (address, n):
             addresses = np.arange(n, dtype=np.uint64) * np.uint64(self._chain.block_bytes) + np.uint64(address)
             channel = channel_of(addresses, self._map).astype(np.uint8)
             ends = np.cumsum(np.bincount(channel, minlength=len(self._channels)))
-            self._order = address, n, np.argsort(channel, kind="stable"), ends
+            self._order = address, n, np.argsort(channel, kind="stable"), ends.tolist()
         return self._order[2:]
 
     def finish(self) -> StreamResult:
         """Play the commands of all reads so far and return the result; more may be read, and finished, afterwards."""
         dram, repeated = play_runs(self.part, self.controller, self._start, self._runs)
-        o, bursts = self.part.organisation, [sum(n for n, way in self._runs if way == k) for k in (0, 1)]
+        bursts = [sum(n for n, way in self._runs if way == k) for k in (0, 1)]
         issued = dram.counts
-        assert [issued.command("RD", "RDA"), issued.command("WR", "WRA", "MWR")] == bursts, "a burst was lost"
+        assert [issued.command(*READ_COMMANDS), issued.command(*WRITE_COMMANDS)] == bursts, "a burst was lost"
         guess = [None if each is None else self._guessed(each) for each in self._of_random]
         wires = [w if g is None or w is None else w + g for w, g in zip(self._wires(), guess, strict=True)]
-        rows: list[EnergyRow] = []
-        flag_wires = self._chain.flag_wires
-        flag_group = "dbi" if "dbi" in self.part.interface.wires else "extra"
-        of_burst = (o.burst_beats * o.dq_bits, min(flag_wires, 1) * o.burst_bytes, (flag_wires - 1) * o.burst_bytes)
-        for k, way in enumerate(WAYS):
-            groups: dict[str, list[GroupCounts]] = {}
-            for name, counts, driven in zip(("dq", flag_group, "extra"), wires, of_burst, strict=True):
-                if counts is not None and driven > 0:
-                    group = sent_group(name, way, WireCounts(counts), k, bursts[k] * driven, self.part)
-                    groups.setdefault(name, []).append(group)
-            for name, together in groups.items():
-                rows += wire_rows(name, "dq" if name == "extra" else name, together, self.part)
-        for group in timed_groups(issued, (bursts[0], bursts[1]), dram.end_cycle, self.part):
-            rows += wire_rows(group.group, group.group, [group], self.part)
+        o, flag_wires = self.part.organisation, self._chain.flag_wires
+        sent = [None if each is None else WireCounts(each) for each in wires]
+        timed = timed_groups(issued, (bursts[0], bursts[1]), dram.end_cycle, self.part)
+        rows: list[EnergyRow] = [*data_rows(sent, bursts, flag_wires, self.part), *interface_rows(timed, self.part)]
         rows += core_rows(issued, self.part)
         totals = [np.zeros(3, np.int64) if each is None else each.sum(axis=(0, 1, 3)) for each in guess]
         ones, toggles = ((int(totals[0][k]), int(totals[1][k] + totals[2][k])) for k in (0, 1))
         return StreamResult(
             self.counts, issued.commands, dram.total_cycles, dram.time_ns, tuple(r for r in rows if r.count), ones,
-            toggles, (of_burst[0], flag_wires * o.burst_bytes), dram, repeated, self.part,
+            toggles, (o.burst_beats * o.dq_bits, flag_wires * o.burst_bytes), dram, repeated, self.part,
         )  # fmt: skip
 
     def _guessed(self, of_random: np.ndarray) -> np.ndarray:
@@ -408,12 +369,8 @@ class StreamPlayer:
     @cached_property
     def _of_random(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Counts of PIECE_BYTES random bytes (the same ones always) on the wires of a channel, as of `_wires`."""
-        bus, chain = Bus(self._bus.bus_bytes), self._chain.fresh()
-        data = np.random.default_rng(0).integers(0, 256, PIECE_BYTES, np.uint8)
-        coded = chain.encode(data, np.zeros(PIECE_BYTES // chain.block_bytes, np.uint8))
-        bus.send(coded.data, coded.flags)
-        if coded.extra is None:
-            return bus.counts.data.counts[None], bus.counts.flag.counts[None], None
-        extra = Bus(bus.bus_bytes)
-        extra.send(coded.extra)
-        return bus.counts.data.counts[None], bus.counts.flag.counts[None], extra.counts.data.counts[None]
+        wires, size = ChannelWires(self._chain.fresh(), self._all.bus.bus_bytes, 1), self._chain.block_bytes
+        data = np.random.default_rng(0).integers(0, 256, PIECE_BYTES, np.uint8).reshape(-1, size)
+        wires.send(data, np.zeros(len(data), np.uint8), [len(data)], lambda *_: (None, 0))
+        extra = None if wires.extra is None else wires.extra.counts.data.counts[None]
+        return wires.bus.counts.data.counts[None], wires.bus.counts.flag.counts[None], extra

@@ -6,19 +6,15 @@ Gaps are JEDEC's, in the form of reference tools where the two differ (docs/conc
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 import cython_ext.dram.engine as kernel
 from hwmodel.dram.command_table import command_rows
-from hwmodel.dram.controller import ControllerSpec, controller_spec, effective_part
+from hwmodel.dram.controller import ControllerSpec, effective_part
 from hwmodel.parts.part import COMMANDS, AddressField, AddressMap, Part
-from hwmodel.parts.part_file import load_part
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 
@@ -44,10 +40,6 @@ class KernelTables:
     wire_cycles: np.ndarray
     fields: np.ndarray
     levels: list[np.ndarray | None]
-
-    def compiled(self) -> kernel._Tables:
-        """Return what compiled memories share."""
-        return kernel._Tables(self.settings, self.gap, self.wire_cycles, self.fields, self.levels)
 
 
 def address_map(part: Part, chosen: str | None) -> AddressMap:
@@ -161,6 +153,12 @@ def kernel_tables(part: Part, controller: ControllerSpec) -> KernelTables:
     )
 
 
+def compiled_tables(part: Part, controller: ControllerSpec) -> kernel._Tables:
+    """Return what compiled memories share."""
+    t = kernel_tables(part, controller)
+    return kernel._Tables(t.settings, t.gap, t.wire_cycles, t.fields, t.levels)
+
+
 def shared_channels(part: Part, controller: ControllerSpec) -> int:
     """Return how many neighbouring channels share queues and command wires; 1 with too many banks for that."""
     o = part.organisation
@@ -262,34 +260,3 @@ def check_addresses(address: np.ndarray, part: Part, first: int = 0) -> None:
         if wrong.any():
             at = int(np.argmax(wrong))
             raise InputError(f"request {first + at}: address {int(address[at]):#x} {why}")
-
-
-def include_folder() -> Path:
-    """Return the folder to include from: `#include "dram/edgewatt_dram.h"`."""
-    import cython_ext
-
-    return Path(cython_ext.__path__[0])
-
-
-def write_library_file(
-    path: str | Path,
-    part: str | Path | Mapping[str, Any] | Part,
-    controller: ControllerSpec | Mapping[str, Any] | None = None,
-) -> None:
-    """Write the file that edgewatt_dram_open reads. Raises InputError as load_part and simulate_dram do."""
-    from hwmodel.dram.library import library_energy
-    from traces.base.files import whole_file
-
-    loaded, spec = load_part(part), controller_spec(controller)
-    tables = kernel_tables(loaded, spec)
-    channels = loaded.organisation.channels // shared_channels(loaded, spec)
-    numbers = [channels, spec.requests_per_clock or 1, *tables.settings.values()]
-    numbers += [*tables.wire_cycles.tolist(), *tables.gap.reshape(-1).tolist()]
-    numbers += [len(tables.fields), *tables.fields.reshape(-1).tolist()]
-    with whole_file(Path(path)) as stream:
-        stream.write(f"edgewatt-dram 4 {loaded.tck_ns!r}\n{' '.join(map(str, numbers))}\n".encode())
-        stream.write(f"{' '.join(map(repr, map(float, library_energy(loaded))))}\n".encode())
-        levels = [each.shape[1] for each in tables.levels if each is not None][:1] or [1]
-        for each in tables.levels:
-            levels += [0] if each is None else [len(each), *each.reshape(-1).tolist()]
-        stream.write(f"{' '.join(map(str, levels))}\n".encode())

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.coded import Bytes, Coded
+from hwmodel.bus import Bytes, Coded
 from hwmodel.coding.stage import ENCODERS, ElementStage, Int64Array, Stage, packed_flags, same_bytes
 
 NO_BYTES = np.zeros(0, np.uint8)

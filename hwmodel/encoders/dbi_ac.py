@@ -13,18 +13,13 @@ from typing import Any
 import numpy as np
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.coded import Coded
-from hwmodel.coding.stage import ENCODERS, LaneStage, Role, Stage, packed_flags
+from hwmodel.bus import Coded
+from hwmodel.coding.stage import ENCODERS, InvertingStage, LaneStage, Role, Stage, packed_flags
 
 
 @ENCODERS.register("dbi-ac", summary="invert bytes that would flip more than four wires of their lane")
-class DbiAc(LaneStage):
+class DbiAc(InvertingStage, LaneStage):
     """Data bus inversion against toggles."""
-
-    role = Role.BUS_CODE
-    flag_wires = 1
-    inverts = True
-    inverts_shares = True
 
     @classmethod
     def objection(cls, others: Sequence[type[Stage]]) -> str | None:
@@ -46,8 +41,3 @@ class DbiAc(LaneStage):
         out, flags = np.empty(n, np.uint8), packed_flags(n)
         kernels.encode_dbi_ac(coded.data, out, flags, last, self.lane(offset))
         return Coded(out, flags), last
-
-    def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        out = np.empty_like(coded.data)
-        kernels.invert_flagged(coded.data, coded.flags, out)
-        return Coded(out), state

@@ -13,20 +13,16 @@ from typing import Any
 import numpy as np
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.coded import Coded
-from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage, packed_flags
+from hwmodel.bus import Coded
+from hwmodel.coding.stage import ENCODERS, Geometry, InvertingStage, packed_flags
 
 NO_BYTES = np.zeros(0, np.uint8)
 
 
 @ENCODERS.register("dbi-dc", summary="invert bytes with five or more costly levels (LPDDR4, DDR4 data bus inversion)")
-class DbiDc(Stage):
+class DbiDc(InvertingStage):
     """Data bus inversion against the costly level."""
 
-    role = Role.BUS_CODE
-    flag_wires = 1
-    inverts = True
-    inverts_shares = True
     by_block = True
 
     def __init__(self, geometry: Geometry) -> None:
@@ -37,7 +33,7 @@ class DbiDc(Stage):
     def encode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
         n, shares = len(coded.data), self.geometry.shares
         if shares is not None:
-            flags = shares.costly(coded.data, self.zeros_cost)
+            flags = shares.cells.decide(shares.split(coded.data), self.zeros_cost)
             return Coded(*shares.inverted(coded.data, flags)), state
         out, flags = kernels.aligned_empty(n), packed_flags(n)
         data = ~coded.data if self.low_active else coded.data  # inversion against zeros is that of the complement
@@ -48,9 +44,3 @@ class DbiDc(Stage):
             if n % 8:
                 flags[-1] &= np.uint8((1 << n % 8) - 1)
         return Coded(out, flags), state
-
-    def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        out = np.empty_like(coded.data)
-        assert coded.flags is not None
-        kernels.invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)
-        return Coded(out), state

@@ -16,23 +16,18 @@ from typing import Any
 
 import numpy as np
 
-from cython_ext.wires.encode import encode_optimal_dbi, invert_flagged
-from hwmodel.coding.coded import Coded
+from cython_ext.wires.encode import encode_optimal_dbi
+from hwmodel.bus import Coded
 from hwmodel.coding.in_burst import LeastCost
-from hwmodel.coding.stage import ENCODERS, Geometry, LaneStage, Role, Stage, packed_flags
+from hwmodel.coding.stage import ENCODERS, Geometry, InvertingStage, LaneStage, Role, Stage, packed_flags
 from traces.base.errors import InputError
 
 MOST_BEATS = 4096
 
 
 @ENCODERS.register("dbi-opt", summary="invert the bytes that make a burst cost least (dynamic programming per lane)")
-class DbiOptimal(LaneStage):
+class DbiOptimal(InvertingStage, LaneStage):
     """State: uint8[2, bus_bytes], the byte and the flag each lane carries."""
-
-    role = Role.BUS_CODE
-    flag_wires = 1
-    inverts = True
-    inverts_shares = True
 
     def __init__(self, geometry: Geometry) -> None:
         super().__init__(geometry)
@@ -77,9 +72,3 @@ class DbiOptimal(LaneStage):
             self.low_active,
         )
         return Coded(out, flags), level
-
-    def decode(self, coded: Coded, offset: int, state: Any) -> tuple[Coded, Any]:
-        out = np.empty_like(coded.data)
-        assert coded.flags is not None
-        invert_flagged(coded.data, ~coded.flags if self.low_active else coded.flags, out)
-        return Coded(out), state

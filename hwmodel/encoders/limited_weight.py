@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.coding.coded import Coded
+from hwmodel.bus import Coded
 from hwmodel.coding.stage import ENCODERS, Role, Stage
 from traces.base.errors import InputError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hwmodel.coding.coded import Coded
+from hwmodel.bus import Coded
 from hwmodel.coding.stage import ENCODERS, Role, Stage
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.coding.coded import Bytes, Coded
+from hwmodel.bus import Bytes, Coded
 from hwmodel.coding.stage import ENCODERS, Role, Stage, same_bytes
 
 

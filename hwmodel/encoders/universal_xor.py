@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import cython_ext.wires.encode as kernels
-from hwmodel.coding.coded import Coded
+from hwmodel.bus import Coded
 from hwmodel.coding.stage import ENCODERS, Geometry, Role, Stage, same_bytes
 from traces.base.errors import InputError
 

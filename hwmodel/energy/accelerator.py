@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hwmodel.bus import WireCounts
-from hwmodel.energy.replay import ReplayEnergy, replay_energy
+from hwmodel.energy.total import ReplayEnergy, replay_energy
 from hwmodel.machine import Machine
 from hwmodel.replay import ReplayResult, replay
 from traces.accelerators.scalesim import STREAM, TensorTraffic, as_trace, base_addresses

@@ -1,7 +1,10 @@
-"""Energy of on-chip memory and arithmetic: accesses x constant, leakage x run time, multiply-adds x constant.
+"""Energy and area of what is on chip. Energy: accesses x constant, leakage x run time, multiply-adds x constant.
 
 An access of the engine, of the mean width of its stream, takes the narrowest port that holds it: of a cache the tags
 and the words read. Fills, write-backs and what one cache asks of the next move whole lines, DMA blocks.
+
+Area is that of SRAM, by the technology's tables, and of encoder and decoder of the bus; arithmetic and control are left
+out. A cache is as wide as its line, a scratchpad as its widest access; a chain takes one codec a stage and channel.
 """
 
 from __future__ import annotations
@@ -12,6 +15,8 @@ import numpy as np
 
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
+from hwmodel.coding.chain import parse_chain
+from hwmodel.coding.stage import ENCODERS
 from hwmodel.dram.energy import EnergyRow
 from hwmodel.energy.technology import Access, Technology, load_technology
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
@@ -20,6 +25,7 @@ from hwmodel.replay import ReplayResult
 from traces.trace.chunks import STREAMS
 
 ID_ACCESS_BYTES = 4  # what the engine takes of a connection at a time: an id, a value or a header
+CODEC_POWER = 1.5  # Feinberg et al. 2020, section VIII-C: 8 times the area for 4 times the bytes of a block
 ROWS = np.isin(STREAMS, ("inputs", "partial_sums", "outputs"))  # bool[len(STREAMS)]: streams of neurons' rows
 
 
@@ -163,3 +169,37 @@ def row_access(spec: ScratchpadSpec, access_bytes: int, row_bytes: int, technolo
 def leakage_row(name: str, leakage_mw: float, time_ns: float) -> EnergyRow:
     """Return leakage as nanoseconds x mW (= pJ); the run time is rounded to whole ns."""
     return EnergyRow(f"{name}_leakage", round(time_ns), "ns", leakage_mw, kind="static")
+
+
+@dataclass(frozen=True)
+class Area:
+    """Area of one block on chip in um2, from `low_um2` to `high_um2`."""
+
+    name: str
+    um2: float
+    low_um2: float
+    high_um2: float
+
+
+def chip_area(machine: Machine) -> tuple[Area, ...]:
+    """Return the area of a machine's caches or scratchpad and of its codecs; empty where the technology has none."""
+    technology = load_technology(machine.technology)
+    each = {f"l{k}": technology.line_cache(spec.size_bytes, spec.ways) for k, spec in enumerate(machine.caches, 1)}
+    if machine.scratchpad is not None:
+        width = max(machine.engine.access_bytes, machine.bus.block_bytes)
+        each["scratchpad"] = technology.scratchpad(machine.scratchpad.size_bytes, width)
+    areas = [
+        Area(name, a.area_um2, a.area_um2 * technology.low, a.area_um2 * technology.high)
+        for name, a in each.items()
+        if a.area_um2 is not None
+    ]
+    codec = technology.codec
+    stages = sum(not ENCODERS[name].item.plain for name in parse_chain(machine.encoder))
+    if len(areas) < len(each) or (stages and codec is None):
+        return ()
+    if codec is not None and stages:
+        channels = 1 if machine.part is None else machine.part.organisation.channels
+        size = (machine.bus.block_bytes / codec.block_bytes) ** CODEC_POWER
+        um2 = codec.area_um2 * size * stages * channels
+        areas.append(Area("codec", um2, um2 * codec.low, um2 * codec.high))
+    return tuple(areas)

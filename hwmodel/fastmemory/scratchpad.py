@@ -8,7 +8,7 @@ stream_bytes, each read once a pass. The first load of a computed neuron brings 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from cython_ext.iomodel.counts import LOAD, PINNING_CODES, POLICY_CODES, STORE_LIVE
 from cython_ext.trace.transfers import first_loads, slots_of
 from hwmodel.fastmemory.iomodel import Moves, moves_of
+from hwmodel.parts.part import added_field
 from traces.base.arguments import check_fields
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
@@ -43,7 +44,7 @@ class ScratchpadSpec:
     pinning: str = "literal"
     stream_bytes: int = 1024
     bias: str = "row"
-    addressing: str = field(default="ids", metadata={"later": True})
+    addressing: str = added_field("ids")
 
     def __post_init__(self) -> None:
         check_fields(self)

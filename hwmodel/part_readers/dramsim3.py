@@ -22,6 +22,7 @@ TIMING = {  # ours: theirs and the tool's default
 CURRENTS = {
     "IDD0": 48, "IDD2P": 25, "IDD2N": 34, "IDD3P": 37, "IDD3N": 43, "IDD4W": 123, "IDD4R": 135, "IDD5AB": 250,
 }  # fmt: skip
+OPENING = {False: (("tRCD", 10), ("tRCD", 10)), True: (("tRCDRD", 24), ("tRCDWR", 20))}  # reads, writes
 FIELDS = {"ro": "row", "ch": "channel", "ra": "rank", "bg": "bank_group", "ba": "bank", "co": "column"}
 
 
@@ -42,7 +43,7 @@ def _read(tree: Tree) -> Specification | None:
     timing = {ours: times.whole(theirs, default=usual, least=0) for ours, (theirs, usual) in TIMING.items()}
     added = times.whole("AL", default=0, least=0)
     latency, writing = (times.whole(name, default=12, least=0) for name in ("CL", "CWL"))
-    opening = [times.whole(name, default=usual) for name, usual in _activate_to_column(wide or stacked)]
+    opening = [times.whole(name, default=usual) for name, usual in OPENING[wide or stacked]]
     if tree.problems or not (groups and banks and rows and columns and width and beats and megabytes and channels):
         return None
     assert bus and clock is not None and added is not None and latency is not None and writing is not None
@@ -79,10 +80,6 @@ def _read(tree: Tree) -> Specification | None:
     _currents(tree, specification)
     specification.unused = sorted((sizes.left | times.left) - {"bankgroup_enable", "hbm_dual_cmd", "num_dies"})
     return None if tree.problems else specification
-
-
-def _activate_to_column(apart: bool) -> tuple[tuple[str, int], tuple[str, int]]:
-    return (("tRCDRD", 24), ("tRCDWR", 20)) if apart else (("tRCD", 10), ("tRCD", 10))
 
 
 def _order(tree: Tree, system: NumberSection) -> tuple[str, ...]:

@@ -37,10 +37,8 @@ def _recognises(data: Any) -> bool:
 def _read(tree: Tree) -> Specification | None:
     top = NumberSection(tree, "memspec")
     standard, name = top.text("memoryType"), top.text("memoryId")
-    sizes, times = (
-        NumberSection(tree, "memspec", "memarchitecturespec"),
-        NumberSection(tree, "memspec", "memtimingspec"),
-    )
+    sizes = NumberSection(tree, "memspec", "memarchitecturespec")
+    times = NumberSection(tree, "memspec", "memtimingspec")
     groups, stacks = sizes.whole("nbrOfBankGroups", default=1), sizes.whole("nbrOfStacks", default=1)
     banks, channels = sizes.whole("nbrOfBanks"), sizes.whole("nbrOfChannels", default=1)
     pseudo, ranks = sizes.whole("nbrOfPseudoChannels", default=1), sizes.whole("nbrOfRanks", default=1)

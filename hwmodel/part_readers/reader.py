@@ -141,17 +141,19 @@ def import_part(
             f"{path}: no shipped part is of standard {given.standard!r}{did_you_mean(given.standard, list(BASES))}: "
             "name the part to take wires and command levels from (base, --base on the command line)"
         )
-    if "tRFCpb" in given.timing and "IDD5PB" not in load_part(base or BASES[given.standard]).currents.idd_ma:
+    base_name = base or BASES[given.standard]
+    base_part = load_part(base_name)
+    if "tRFCpb" in given.timing and "IDD5PB" not in base_part.currents.idd_ma:
         del given.timing["tRFCpb"]
         given.unused.append("per-bank refresh (no current for it)")
     for plain in ("tRRD", "tCCD", "tWTR"):  # where a file makes no difference within a bank group, neither do we
         if plain in given.timing:
             given.timing.setdefault(f"{plain}_L", given.timing[plain])
     called = Path(path).stem if "/" in given.name else given.name  # some files give the page they were read from
-    data = _part_data(given, base or BASES[given.standard], name or called, Path(path).name)
+    data = _part_data(given, base_name, base_part, name or called, Path(path).name)
     try:
         part = load_part(data)
-        if kept := inherited_currents(load_part(base or BASES[given.standard]), part, given.currents):
+        if kept := inherited_currents(base_part, part, given.currents):
             data.setdefault("currents", {}).update(kept)
             data["note"] += f"; {', '.join(name.removesuffix('_mA') for name in kept)}: energy an event as there"
             part = load_part(data)
@@ -170,9 +172,8 @@ def _reader(tree: Tree, format: str | None) -> PartReader:
     raise InputError(f"{tree.where}: no memory specification of a known format ({', '.join(PART_READERS)})")
 
 
-def _part_data(given: Specification, base_name: str, name: str, file: str) -> dict[str, Any]:
+def _part_data(given: Specification, base_name: str, base: Part, name: str, file: str) -> dict[str, Any]:
     source = f"imported from {file}"
-    base = load_part(base_name)
 
     def made(value: float) -> dict[str, Any]:
         return {"value": value, "source": source}
@@ -254,22 +255,15 @@ def _inherited(name: str, base: Part, part: Part, rail: int) -> float:
     if name == "IDD5AB":
         return float(open_now + (before[name] - open_before) * was * old.tRFCab / (is_ * new.tRFCab))
     if name == "IDD5PB":
-        charge = was * (
-            (before[name] - before["IDD2N"]) * _between(base) + (before["IDD2N"] - open_before) * old.tRFCpb
-        )
-        return float(now["IDD2N"] + (charge / is_ - (now["IDD2N"] - open_now) * new.tRFCpb) / _between(part))
+        apart = base.per_bank_interval_cycles
+        charge = was * ((before[name] - before["IDD2N"]) * apart + (before["IDD2N"] - open_before) * old.tRFCpb)
+        more = charge / is_ - (now["IDD2N"] - open_now) * new.tRFCpb
+        return float(now["IDD2N"] + more / part.per_bank_interval_cycles)
     bit_before, bit_now = (
         each.organisation.burst_cycles / (each.organisation.device_dq_bits * each.organisation.burst_beats)
         for each in (base, part)
     )
     return float(open_now + (before[name] - open_before) * was * bit_before / (is_ * bit_now))
-
-
-def _between(part: Part) -> float:
-    """Return the clocks between the per-bank refreshes at which IDD5PB is measured."""
-    each = part.currents.per_bank_refreshes
-    each = part.organisation.refresh_sets if each is None else each
-    return part.timing.tREFI / each if each else part.timing.tRFCpb
 
 
 def ini_as_yaml(text: str) -> str:

@@ -25,6 +25,9 @@ COMMANDS = (
 )  # fmt: skip
 
 
+READ_COMMANDS, WRITE_COMMANDS = ("RD", "RDA"), ("WR", "WRA", "MWR")
+
+
 def added_field(default: Any = 0) -> Any:
     """Declare a field that older parts do not give: while it has its default, it is not part of what they say."""
     return field(default=default, metadata={"later": True})
@@ -325,6 +328,13 @@ class Part(OneLineRepr):
     def beat_ns(self) -> float:
         """One unit interval of the data wires (derived)."""
         return self.tck_ns / self.organisation.beats_per_clock
+
+    @property
+    def per_bank_interval_cycles(self) -> float:
+        """Clocks between the per-bank refreshes at which IDD5PB is measured."""
+        each = self.currents.per_bank_refreshes
+        each = self.organisation.refresh_sets if each is None else each
+        return self.timing.tREFI / each if each else self.timing.tRFCpb
 
     def wire_cycles(self, command: str) -> int:
         """Clocks for which a command holds the command wires; 0: it uses another wire (power-down by CKE)."""

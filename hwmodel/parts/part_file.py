@@ -52,6 +52,7 @@ WIRE_CONSTANTS = (
     *(f"{way}_{what}" for way in ("read", "write")
       for what in ("termination_ohm", "driver_ohm", "r_eq_ohm", "capacitance_pF", "rise_pJ")),
 )  # fmt: skip
+INTERFACE = ("termination", "dbi", "vddq_V", "vddq_per_voh", "wires", "command_levels", "cells")
 _LEVEL = re.compile(r"0|1|V|R1?\d|C(1[0-5]|\d)|(BA|BG)[0-7]")
 
 
@@ -69,25 +70,20 @@ def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
         base, *options = part.split("+")
         return load_part({"extends": base, "name": part, "with": options})
     known = part if _is_shipped(part) else _find(part)
-    files, loaded = _LOADED.get(known, ((), None))
-    if loaded is None or files != _stamps(tuple(file for file, _, _ in files)):
+    stamps, loaded = _LOADED.get(known, ({}, None))
+    if loaded is None or any(_stamp(file) != stamp for file, stamp in stamps.items()):
         tree = read_tree(_find(part))
         loaded = _build(tree)
-        _LOADED[known] = (_stamps(tree.files), loaded)
+        _LOADED[known] = {file: _stamp(file) for file in tree.files}, loaded
     return loaded
 
 
-Stamps = tuple[tuple[Path, int, int], ...]
 # Parts already read, by shipped name or path, good while none of their files changes.
-_LOADED: dict[str | Path, tuple[Stamps, Part]] = {}
-
-
-def _stamps(files: tuple[Path, ...]) -> Stamps:
-    """Return (file, time of its last change, bytes) of each; a file that is gone has no bytes."""
-    return tuple((file, *_stamp(file)) for file in files)
+_LOADED: dict[str | Path, tuple[dict[Path, tuple[int, int]], Part]] = {}
 
 
 def _stamp(file: Path) -> tuple[int, int]:
+    """Return the time of a file's last change, and its bytes; one that is gone has none."""
     try:
         stat = os.stat(file)
     except OSError:
@@ -180,19 +176,16 @@ def _build(tree: Tree) -> Part:
     tree.data.pop("options", None)
     tree.check_keys((), SECTIONS)
     name = tree.text("name", default="unnamed")
-    tree.check_keys(("clock",), ("tCK_ns",))
-    tree.section("clock")
+    tree.section("clock", known=("tCK_ns",))
     tck_ns = tree.constant(("clock", "tCK_ns"), least=1e-3, whole=False)
     organisation = _organisation(tree)
     timing = _timing(tree, tck_ns or 1.0)
-    tree.section("commands")
-    tree.check_keys(("commands",), [f"{c}_cycles" for c in WIRE_COMMANDS])
+    tree.section("commands", known=[f"{c}_cycles" for c in WIRE_COMMANDS])
     command_cycles = {c: tree.constant(("commands", f"{c}_cycles"), least=1, whole=True) for c in WIRE_COMMANDS}
     currents = _currents(tree)
     interface = _interface(tree, organisation)
     derating = _derating(tree)
-    address_map = tree.section("address_map")
-    tree.check_keys(("address_map",), ("value", "source", "estimate", "note"))
+    address_map = tree.section("address_map", known=("value", "source", "estimate", "note"))
     if address_map and isinstance(address_map.get("value"), str):
         tree.record(("address_map",), None, address_map)
     elif address_map:
@@ -223,8 +216,7 @@ def _build(tree: Tree) -> Part:
 
 
 def _organisation(tree: Tree) -> Organisation | None:
-    tree.section("organisation")
-    tree.check_keys(("organisation",), [each.name for each in fields(Organisation)])
+    tree.section("organisation", known=[each.name for each in fields(Organisation)])
     values: dict[str, float | None] = {}
     for each in fields(Organisation):
         default = each.default if isinstance(each.default, int) else None
@@ -270,8 +262,8 @@ def _organisation(tree: Tree) -> Organisation | None:
 
 def _timing(tree: Tree, tck_ns: float) -> Timing | None:
     """Turn each constant into clocks: nanoseconds rounded up; given in both units, the larger holds (JEDEC's max)."""
-    section, names = tree.section("timing"), [each.name for each in fields(Timing)]
-    tree.check_keys(("timing",), [f"{name}_{unit}" for name in names for unit in ("ns", "cycles")])
+    names = [each.name for each in fields(Timing)]
+    section = tree.section("timing", known=[f"{name}_{unit}" for name in names for unit in ("ns", "cycles")])
     cycles: dict[str, int] = {}
     for name in names:
         both: list[int] = []
@@ -346,9 +338,8 @@ def _check_timing(tree: Tree, t: Timing, organisation: Organisation, currents: C
 
 
 def _derating(tree: Tree) -> Derating | None:
-    if not tree.section("temperature", required=False):
+    if not tree.section("temperature", required=False, known=("above_C", "tREFI_factor", "add_ns")):
         return None
-    tree.check_keys(("temperature",), ("above_C", "tREFI_factor", "add_ns"))
     above = tree.constant(("temperature", "above_C"), least=0, whole=False)
     factor = tree.constant(("temperature", "tREFI_factor"), least=0.01, whole=False)
     add_ns = tree.constant(("temperature", "add_ns"), least=0, whole=False)
@@ -395,10 +386,7 @@ def _currents(tree: Tree) -> Currents | None:
 
 
 def _interface(tree: Tree, organisation: Organisation | None) -> Interface | None:
-    tree.section("interface")
-    tree.check_keys(
-        ("interface",), ("termination", "dbi", "vddq_V", "vddq_per_voh", "wires", "command_levels", "cells")
-    )
+    tree.section("interface", known=INTERFACE)
     termination = tree.text("interface", "termination")
     if termination not in ("vssq", "vddq", "none"):
         tree.complain(("interface", "termination"), f"must be vssq, vddq or none, not {shown(termination)}")
@@ -429,8 +417,7 @@ def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: f
     swing is VDDQ - VOL. none: full swing, no static current. A rising edge takes C * VDDQ * swing from the supply.
     """
     keys = ("interface", "wires", name)
-    node = tree.section(*keys)
-    tree.check_keys(keys, WIRE_CONSTANTS)
+    node = tree.section(*keys, known=WIRE_CONSTANTS)
     count = tree.constant((*keys, "count"), least=1, whole=True)
     rates = {
         key: tree.constant((*keys, key), least=1, whole=True, required=name in owners)
@@ -489,10 +476,9 @@ def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: f
 
 
 def _cells(tree: Tree, organisation: Organisation | None, dbi: str) -> tuple[str, ...]:
-    section = tree.section("interface", "cells", required=False)
+    section = tree.section("interface", "cells", required=False, known=("beats", "source", "note"))
     if not section:
         return ()
-    tree.check_keys(("interface", "cells"), ("beats", "source", "note"))
     rows = section.get("beats")
     if not isinstance(rows, list) or not all(isinstance(row, str) for row in rows):
         tree.complain(("interface", "cells", "beats"), "must be a list of texts, each for four beats or more")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ class Tree:
         where = f"{self.where}:{self.positions[at][0]}:{self.positions[at][1]}" if at else self.where
         self.problems.append(f"{where}: {'.'.join(keys) + ': ' if keys else ''}{message}")
 
-    def section(self, *keys: str, required: bool = True) -> Mapping[str, Any]:
+    def section(self, *keys: str, required: bool = True, known: Sequence[str] | None = None) -> Mapping[str, Any]:
+        """Return a mapping, {} where it is none. known: the keys it may have; others are complained about."""
         node = self.data
         for key in keys:
             node = node.get(key) if isinstance(node, Mapping) else None
@@ -42,9 +43,11 @@ class Tree:
         if not isinstance(node, Mapping):
             self.complain(keys, "this section is missing" if node is None else "must be a mapping of constants")
             return {}
+        if known is not None:
+            self.check_keys(keys, known)
         return node
 
-    def check_keys(self, keys: Keys, known: tuple[str, ...] | list[str]) -> None:
+    def check_keys(self, keys: Keys, known: Sequence[str]) -> None:
         for key in self.section(*keys, required=False):
             if key not in known:
                 self.complain((*keys, str(key)), f"unknown key{did_you_mean(key, known)}")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hwmodel.processor.inference import compile_inference
-from hwmodel.processor.work import OrderedWork, ordered_work
+from hwmodel.processor.work import Ids, OrderedWork, ordered_work
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, unknown_name
 from traces.networks.network import Network
@@ -173,7 +173,7 @@ Parts = tuple[list[str], str, int, dict[str, str]]
 
 
 def _float_parts(
-    work: OrderedWork, row: npt.NDArray[np.int64], n_rows: int, flags: npt.NDArray[np.int64], fields: dict[str, Any],
+    work: OrderedWork, row: Ids, n_rows: int, flags: Ids, fields: dict[str, Any],
     calibration: npt.ArrayLike | None,
 ) -> Parts:  # fmt: skip
     name, network, lanes = fields["name"], work.network, int(fields["lanes"])
@@ -208,7 +208,7 @@ def _float_parts(
 
 
 def _int8_parts(
-    work: OrderedWork, row: npt.NDArray[np.int64], n_rows: int, flags: npt.NDArray[np.int64], fields: dict[str, Any],
+    work: OrderedWork, row: Ids, n_rows: int, flags: Ids, fields: dict[str, Any],
     calibration: npt.ArrayLike | None,
 ) -> Parts:  # fmt: skip
     name, network = fields["name"], work.network
@@ -254,16 +254,13 @@ def _int8_parts(
     return more, INT8_BODY, n_rows + 4 * (len(needed) + 1), {"constants": constants}
 
 
-def _flags(work: OrderedWork) -> npt.NDArray[np.int64]:
+def _flags(work: OrderedWork) -> Ids:
     """Return per run FIRST where nothing was added before, LAST where the target is finished."""
     targets = work.targets[work.starts[:-1]]
-    first = np.zeros(len(targets), np.int64)
-    last = np.zeros(len(targets), np.int64)
-    _, begins = np.unique(targets, return_index=True)
-    _, ends = np.unique(targets[::-1], return_index=True)
-    first[begins] = FIRST
-    last[len(targets) - 1 - ends] = LAST
-    return first | last
+    flags = np.zeros(len(targets), np.int64)
+    flags[np.unique(targets, return_index=True)[1]] = FIRST
+    flags[::-1][np.unique(targets[::-1], return_index=True)[1]] |= LAST
+    return flags
 
 
 def _integer(n: int) -> str:
@@ -284,7 +281,7 @@ def _table(name: str, kind: str, values: Iterable[Any]) -> str:
     return f"static const {kind} {name}[{len(cells)}] = {{\n" + "\n".join(lines) + "\n};"
 
 
-def _assignments(table: str, rows: npt.NDArray[np.int64], values: Iterable[Any]) -> str:
+def _assignments(table: str, rows: Ids, values: Iterable[Any]) -> str:
     return " ".join(f"{table}[{row}] = {value};" for row, value in zip(rows.tolist(), values, strict=True))
 
 

@@ -15,15 +15,13 @@ import numpy.typing as npt
 import cython_ext.inference.runs as kernel
 from cython_ext.inference.runs import level_number
 from cython_ext.streams.streams import RUN_WORDS, float_stream
-from hwmodel.processor.arena import Arena, PackedInputs, checked_inputs
+from hwmodel.processor.arena import Arena, Float32, PackedInputs, checked_inputs
 from hwmodel.processor.quantization import IntegerLayout
 from hwmodel.processor.work import PAIRING, OrderedWork, in_units, narrow_offsets, ordered_work, spread
 from traces.base.errors import InputError, shown, unknown_name
 from traces.base.reprs import OneLineRepr
 from traces.base.workers import available_cores
 from traces.networks.network import Network
-
-Float32 = npt.NDArray[np.float32]
 
 DTYPES = {"float32": kernel.F32, "bf16": kernel.BF16, "int8": kernel.INT8}
 MOST_LANES = 4096

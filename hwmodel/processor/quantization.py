@@ -7,19 +7,17 @@ import numpy.typing as npt
 
 import cython_ext.inference.runs as kernel
 from cython_ext.streams.streams import int8_stream
-from hwmodel.processor.arena import Arena
-from hwmodel.processor.work import OrderedWork, in_units
+from hwmodel.processor.arena import Arena, Float32
+from hwmodel.processor.work import Ids, OrderedWork, in_units
 from traces.networks.quantization import Quantized, to_bytes
-
-Float32 = npt.NDArray[np.float32]
-Ids = npt.NDArray[np.int64]
 
 
 class IntegerLayout:
     """Where a quantized network's values are. row: int64[N] rows of `columns` bytes in the arena, n_rows of them.
 
     Targets of several runs, and outputs, also have a row of 32-bit sums, behind all rows of bytes. out: the neurons
-    that go out of a pass; sums_at, sum_scales: where the sums of those that have them are, in bytes, and their scales.
+    that go out of a pass; all_sums: each of them has a sum; sums_at, sum_scales: where these are, in bytes, and their
+    scales.
     """
 
     def __init__(self, work: OrderedWork, quantized: Quantized, row: Ids, n_rows: int, columns: int, out: Ids) -> None:
@@ -33,7 +31,7 @@ class IntegerLayout:
         self._begin = n_rows * columns
         self.sum_bytes = len(needed) * columns * 4
         summed = network.is_output[out] & (network.in_degree[out] > 0)
-        self._rest = None if summed.all() else (summed, out[~summed])
+        self._summed, self._rest, self.all_sums = summed, out[~summed], bool(summed.all())
         self.sums_at: Ids = self._begin + self._sum_row[out[summed]] * (4 * columns)
         self.sum_scales: npt.NDArray[np.float64] = quantized.sum_scale[out[summed]].astype(np.float64)
 
@@ -65,17 +63,12 @@ class IntegerLayout:
         scale, zero = (a[self._inputs].astype(np.float64) for a in (self.quantized.scale, self.quantized.zero))
         kernel._write_bytes(table, offsets, self._work.fed_inputs, batch, first, lanes, scale, zero, level)
 
-    @property
-    def all_sums(self) -> bool:
-        """Whether every neuron that goes out is read from its 32-bit sum."""
-        return self._rest is None
-
     def read(self, arena: Arena, out: Float32, level: int) -> None:
         """Fill out, float32[len(out), B], with what neurons hold; outputs are read from their 32-bit sums."""
-        if self._rest is None:
+        if self.all_sums:
             kernel._read_sums(arena.address, self.sums_at, self.sum_scales, out, level)
             return
-        summed, rest = self._rest
+        summed, rest = self._summed, self._rest
         real = np.empty((len(self.sums_at), out.shape[1]), np.float32)
         kernel._read_sums(arena.address, self.sums_at, self.sum_scales, real, level)
         out[summed] = real

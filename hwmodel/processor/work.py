@@ -12,6 +12,7 @@ import numpy.typing as npt
 from cython_ext.inference.runs import LINE_UNITS, NARROW_OFFSETS, UNIT_BYTES
 from cython_ext.streams.rows import assign_rows
 from cython_ext.streams.streams import run_starts, shared_quads
+from hwmodel.processor.arena import Float32
 from traces.base.errors import InputError
 from traces.networks.checks import weights_of
 from traces.networks.forward import start_values
@@ -19,6 +20,7 @@ from traces.networks.network import COMPILED_ACTIVATIONS, Network
 from traces.networks.processing import processing_arrays
 from traces.networks.quantization import Quantized, quantize
 
+Ids = npt.NDArray[np.int64]
 PAIRING = "avx512"
 """The SIMD level whose registers hold the sums of two targets: its kernels take two runs that begin alike at a time."""
 
@@ -30,21 +32,21 @@ class OrderedWork:
     network: Network
     sources: npt.NDArray[np.int32]
     targets: npt.NDArray[np.int32]
-    weights: npt.NDArray[np.float32]
+    weights: Float32
     single_steps: bool
 
     @cached_property
-    def starts(self) -> npt.NDArray[np.int64]:
+    def starts(self) -> Ids:
         """int64[R + 1]: position of each run's first connection, and W."""
         return np.asarray(run_starts(self.targets, self.single_steps))
 
     @cached_property
-    def biases(self) -> npt.NDArray[np.float32]:
+    def biases(self) -> Float32:
         """float32[N]."""
         network = self.network
         return np.zeros(network.n_neurons, np.float32) if network.biases is None else network.biases
 
-    def quantized(self, values: npt.NDArray[np.float32]) -> Quantized:
+    def quantized(self, values: Float32) -> Quantized:
         """Return the 8-bit form by what neurons hold on typical inputs, float32[B, N]; weights in processing order."""
         return quantize(self.network, self.sources, self.targets, self.weights, values)
 
@@ -61,7 +63,7 @@ class OrderedWork:
         return self.network.codes
 
     @cached_property
-    def constants(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
+    def constants(self) -> tuple[Ids, Float32]:
         """Neurons without incoming connections that are not inputs, and what they hold: they are activated when loaded.
 
         Under clipped-relu a bias is added only where the weighted sum is not zero, so they hold 0.
@@ -73,7 +75,7 @@ class OrderedWork:
         return ids, start_values(network)[ids]
 
     @cached_property
-    def fed_inputs(self) -> npt.NDArray[np.int64]:
+    def fed_inputs(self) -> Ids:
         """Columns of the batch that anything depends on."""
         network = self.network
         return np.flatnonzero((network.touched | network.is_output)[network.inputs])
@@ -87,7 +89,7 @@ class OrderedWork:
         return outside
 
     @cached_property
-    def shared(self) -> npt.NDArray[np.int64]:
+    def shared(self) -> Ids:
         """int64[R]: of a run that begins with the same sources as the next, how many quads of them; else 0.
 
         Nothing is in two pairs, and the second of a pair does not read what the first computes.
@@ -96,14 +98,14 @@ class OrderedWork:
         return np.asarray(shared_quads(self.sources, self.targets, self.starts, outside))
 
     @cached_property
-    def copied(self) -> npt.NDArray[np.int64]:
+    def copied(self) -> Ids:
         """Places in `fed_inputs` of inputs that need a row of the arena: other runs read them, or they are outputs."""
         network = self.network
         needed = network.is_output.copy()
         needed[self.sources[~np.repeat(self.outside, np.diff(self.starts))]] = True
         return np.flatnonzero(needed[network.inputs[self.fed_inputs]])
 
-    def rows(self, keep_all: bool, *, apart: bool = True) -> tuple[npt.NDArray[np.int64], int]:
+    def rows(self, keep_all: bool, *, apart: bool = True) -> tuple[Ids, int]:
         """Return int64[N], the row of the arena of each neuron (-1: none), and the number of rows.
 
         keep_all: every neuron keeps a row of its own; else rows are used again after a neuron's last use. apart: inputs
@@ -138,7 +140,7 @@ def ordered_work(network: Network, order: Any, *, single_steps: bool = False) ->
     return OrderedWork(network, sources, targets, np.ascontiguousarray(weights), single_steps)
 
 
-def spread(rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def spread(rows: Ids) -> Ids:
     """Return rows in another order inside each 16, one of its own for every 16, so that no stride falls into few sets.
 
     The orders are those of hashes: XOR-mapped placement leaves patterns in which caches fetch ahead. -1 (no row) stays.
@@ -157,7 +159,7 @@ def narrow_offsets(rows: int, pitch: int) -> bool:
     return rows * pitch <= NARROW_OFFSETS * LINE_UNITS * UNIT_BYTES
 
 
-def in_units(offsets: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+def in_units(offsets: Ids) -> npt.NDArray[np.uint32]:
     """Return offsets of rows as the stream holds them; -1 (no row) becomes 0. Raises InputError beyond 32 bits."""
     if len(offsets) and offsets.max() >= 2**32:
         raise InputError("the rows of values are beyond 32 GiB: use fewer lanes")

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cython_ext.dram.in_flight import Held
 from cython_ext.trace.accesses import count_values
 from cython_ext.wires.counting import segments_by_kind
-from hwmodel.bus import Bus, Bytes, WireCounts
-from hwmodel.coding import Coded, StreamChain
+from hwmodel.bus import Bytes, Counts, WireCounts
+from hwmodel.coding.streams import ChannelWires
 from hwmodel.machine import Machine
 from traces.trace.chunks import STREAMS
 
 if TYPE_CHECKING:
     from hwmodel.replay.hierarchy import Bursts
 
-
-Int64Array = npt.NDArray[np.int64]
-
+RUN, FLUSH = 0, 1  # sets of wire counts
 HANDED_ON = 1 << 14  # bursts that go to the wires together: many for a call, few enough for the processor's caches
 
 
@@ -38,11 +34,11 @@ class Traffic:
     None where the trace has no data or the encoder no such wires.
     """
 
-    reads: Int64Array
-    writes: Int64Array
+    reads: Counts
+    writes: Counts
     way_wires: WireCounts | None
     way_extra_wires: WireCounts | None
-    way_bursts: Int64Array
+    way_bursts: Counts
 
     def __add__(self, other: Traffic) -> Traffic:
         def add(a: WireCounts | None, b: WireCounts | None) -> WireCounts | None:
@@ -91,126 +87,54 @@ def _both_ways(wires: WireCounts | None) -> WireCounts | None:
     return None if wires is None else WireCounts(wires.counts.sum(0))
 
 
-class _Channel(NamedTuple):
-    """An encoder and the wires behind it. extra: flag wires beyond the first, None for an encoder without."""
-
-    chain: StreamChain
-    bus: Bus
-    extra: Bus | None
-
-
 class Wires:
-    """Encoder and bus: bursts in; ones, toggles and rising edges per way, stream and wire; state kept between calls.
+    """Encoder and bus of all channels: bursts in; ones, toggles and rising edges per way, stream and wire; state kept
+    between calls. Counts of the run and of its final flush are apart.
 
-    Counts are kept in `n_sets` sets apart, e.g. that of a run and that of its final flush. description: of the trace,
-    which says how large the elements of its streams are.
-    """
-
-    def __init__(self, machine: Machine, n_sets: int = 1, description: Mapping[str, Any] | None = None) -> None:
-        chain = machine.encoder_chain((description or {}).get("element_bytes"))
-        lanes, kinds = machine.bus.bus_bytes, 2 * len(STREAMS) * n_sets
-        extra = Bus(lanes, n_streams=kinds) if chain.flag_wires > 1 else None
-        self._at_rest = _Channel(chain, Bus(lanes, n_streams=kinds), extra)
-
-    def another_channel(self) -> Wires:
-        """Return the wires of another channel: at rest, and counted together with these."""
-        other = Wires.__new__(Wires)
-        other._at_rest = self._at_rest
-        return other
-
-    @property
-    def chain(self) -> StreamChain:
-        """The encoder chain of all channels."""
-        return self._at_rest.chain
-
-    @cached_property
-    def _channel(self) -> _Channel:
-        """What this channel has of its own, made when it is used: a part may have 32 of them."""
-        rest = self._at_rest
-        extra = None if rest.extra is None else rest.extra.another_channel()
-        return _Channel(rest.chain if rest.chain.by_block else rest.chain.fresh(), rest.bus.another_channel(), extra)
-
-    def send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes | int = 0) -> None:
-        """Send bursts: uint8[n * block_bytes] bytes, uint8[n] stream, direction and set of each."""
-        size = self._at_rest.chain.block_bytes
-        for start in range(0, len(stream), HANDED_ON):
-            end = min(start + HANDED_ON, len(stream))
-            sets = which_set[start:end] if isinstance(which_set, np.ndarray) else which_set
-            coded = self._channel.chain.encode(data[start * size : end * size], stream[start:end])
-            self.drive(coded, stream[start:end], is_write[start:end], sets)
-
-    def drive(self, coded: Coded, stream: Bytes, is_write: Bytes, which_set: Bytes | int) -> None:
-        """Put encoded bursts on the wires; stream, direction and set of each as of `send`."""
-        chain, bus, extra = self._channel
-        ends, streams = segments_by_kind(stream, is_write, which_set, len(STREAMS), chain.sent_bytes)
-        bus.send(coded.data, coded.flags, ends=ends, streams=streams)
-        if extra is not None and coded.extra is not None:
-            extra.send(coded.extra, ends=ends, streams=streams)
-
-    def traffic(
-        self, reads: Int64Array, writes: Int64Array, which_set: int = 0, bursts: Int64Array | None = None
-    ) -> Traffic:
-        """Return one set so far, with the requests per stream given (int64[len(STREAMS)] each).
-
-        bursts: int64[2, len(STREAMS)] of reads and writes; None: each request is one. Channels are
-        counted together.
-        """
-        _, bus, extra = self._at_rest
-        extra_wires = None if extra is None else _by_way(extra.counts.data, which_set)
-        sent = np.stack((reads, writes)) if bursts is None else bursts
-        return Traffic(reads, writes, _by_way(bus.counts, which_set), extra_wires, sent)
-
-
-class ChannelWires:
-    """The wires of all channels of a memory, whose counts of a run and of its flush are apart.
-
-    first: the wires of channel 0.
+    description: of the trace, which says how large the elements of its streams are.
     """
 
     def __init__(self, machine: Machine, channels: int, description: Mapping[str, Any]) -> None:
-        self.first = Wires(machine, 2, description)
-        self._each: list[Wires | None] = [self.first, *repeat(None, channels - 1)]
+        chain = machine.encoder_chain(description.get("element_bytes"))
+        self._each = ChannelWires(chain, machine.bus.bus_bytes, 4 * len(STREAMS), channels)
 
-    def send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes, channel: Bytes) -> None:
+    def send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes, channel: Bytes | None = None) -> None:
         """Send bursts over the wires of their channels.
 
-        uint8[n, block_bytes] bytes, uint8[n] stream, direction, set and channel of each.
+        uint8[n, block_bytes] bytes, uint8[n] stream, direction, set and channel of each (None: of the first).
         """
-        if len(self._each) == 1:
-            self.first.send(data.reshape(-1), stream, is_write, which_set)
-            return
-        step = HANDED_ON if self.first.chain.by_block else max(len(stream), 1)
+        data = data.reshape(-1, self._each.chain.block_bytes)
+        at_once = self._each.chain.by_block or len(self._each) == 1
+        step = HANDED_ON if at_once else max(len(stream), 1)
         for start in range(0, len(stream), step):
             part = slice(start, start + step)
-            self._send(data[part], stream[part], is_write[part], which_set[part], channel[part])
-
-    def _send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes, channel: Bytes) -> None:
-        by_channel = np.argsort(channel, kind="stable")
-        data, stream, is_write, which_set = (column[by_channel] for column in (data, stream, is_write, which_set))
-        size = self.first.chain.sent_bytes
-        coded = self.first.chain.encode(data.reshape(-1), stream) if self.first.chain.by_block else None
-        start = 0
-        for c, n in enumerate(count_values(channel, len(self._each)).tolist()):
-            if not n:
-                continue
-            wires = self._each[c]
-            if wires is None:  # made when they are used: a part may have 32 of them
-                wires = self._each[c] = self.first.another_channel()
-            end = start + n
-            about = stream[start:end], is_write[start:end], which_set[start:end]
-            if coded is None:
-                wires.send(data[start:end].reshape(-1), *about)
+            columns = data[part], stream[part], is_write[part], which_set[part]
+            if channel is None or len(self._each) == 1:
+                self._send(*columns, [len(columns[0])])
             else:
-                wires.drive(coded.part(start * size, end * size), *about)
-            start = end
+                order = np.argsort(channel[part], kind="stable")
+                data_of, stream_of, write_of, set_of = (column[order] for column in columns)
+                ends = np.cumsum(count_values(channel[part], len(self._each)))
+                self._send(data_of, stream_of, write_of, set_of, ends.tolist())
+
+    def _send(self, data: Bytes, stream: Bytes, is_write: Bytes, which_set: Bytes, ends: list[int]) -> None:
+        def counted(start: int, end: int) -> Any:
+            about = stream[start:end], is_write[start:end], which_set[start:end]
+            return segments_by_kind(*about, len(STREAMS), self._each.chain.sent_bytes)
+
+        self._each.send(data, stream, ends, counted)
+
+    def counts(self, which_set: int) -> tuple[WireCounts, WireCounts | None]:
+        """Return what one set did so far by way and stream, and its flag wires beyond the first."""
+        extra = None if self._each.extra is None else _by_way(self._each.extra.counts.data, which_set)
+        return _by_way(self._each.bus.counts, which_set), extra
 
 
-def wire_traffic(requests: Int64Array, bursts: Int64Array, wires: ChannelWires | None, which_set: int = 0) -> Traffic:
+def wire_traffic(requests: Counts, bursts: Counts, wires: Wires | None, which_set: int) -> Traffic:
     """Return the traffic of one set: requests asked for and bursts on the wires, int64[2, len(STREAMS)] each."""
-    reads, writes = requests
-    if wires is None:
-        return Traffic(reads.copy(), writes.copy(), None, None, bursts.copy())
-    return wires.first.traffic(reads.copy(), writes.copy(), which_set, bursts.copy())
+    reads, writes = requests.copy()
+    way_wires, extra = (None, None) if wires is None else wires.counts(which_set)
+    return Traffic(reads, writes, way_wires, extra, bursts.copy())
 
 
 def _by_way(wires: WireCounts, which_set: int) -> WireCounts:
@@ -227,7 +151,7 @@ class InFlight:
     (run, final flush), direction (reads, writes) and stream.
     """
 
-    def __init__(self, block_bytes: int, n_sources: int, wires: ChannelWires | None) -> None:
+    def __init__(self, block_bytes: int, n_sources: int, wires: Wires | None) -> None:
         self._wires = wires
         self._size = 0 if wires is None else block_bytes
         self.pending = [Held(self._size) for _ in range(n_sources)]

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-import cython_ext.trace.accesses as kernel
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
-from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, EngineWork, open_hierarchy, slices
+from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, EngineWork, Int64Array, open_hierarchy, slices
 from traces.base.errors import InputError, brief
-from traces.trace.chunks import STREAMS, Chunk, Trace
+from traces.trace.chunks import STREAMS, Trace
 
 BYTES_BESIDE_DATA = 34  # of a kept burst: address, access, work, cycle, direction, stream
 _COLUMNS = {"address": np.uint64, "is_write": np.uint8, "stream": np.uint8, "access": np.int64, "work": np.float64}
@@ -38,10 +37,13 @@ class CachePass:
     def __init__(self, trace: Trace, machine: Machine) -> None:
         self.has_data, self.n_accesses = trace.has_data, trace.n_accesses
         self.description: Mapping[str, Any] = trace.description
-        self.access_counts = np.zeros((2, 2, len(STREAMS)), np.int64)
         self._engine = EngineSide(trace, machine)
         self.footprint_bytes = self._engine.trace.memory.total_bytes
         self._hierarchy = open_hierarchy(self._engine.trace, machine)
+
+    @property
+    def access_counts(self) -> Int64Array:
+        return self._hierarchy.access_counts
 
     @property
     def levels(self) -> tuple[CacheCounts, ...]:
@@ -52,23 +54,18 @@ class CachePass:
         return self._hierarchy.partial_writes
 
     def run(self) -> Iterator[Bursts]:
-        """Yield the bursts of the trace, slice by slice."""
         for chunk in slices(self._engine.trace):
-            self.access_counts += count_accesses(chunk)
             yield self._hierarchy.feed(chunk)
 
     @property
     def work(self) -> EngineWork:
-        """What the engine has done."""
         return self._engine.work
 
     @property
     def scratchpad(self) -> ScratchpadCounts | None:
-        """What the scratchpad has moved; None for a machine without one."""
         return self._engine.scratchpad
 
     def flush(self) -> Iterator[Bursts]:
-        """Yield the bursts that write dirty lines back at the end."""
         return self._hierarchy.flush(self._engine.work.cycles)
 
 
@@ -215,9 +212,3 @@ def _as_json(cache: CacheSpec) -> dict[str, Any]:
 
 def _joined(parts: list[Any], kind: Any) -> npt.NDArray[Any]:
     return np.concatenate([np.zeros(0, kind), *parts], dtype=kind)
-
-
-def count_accesses(chunk: Chunk) -> npt.NDArray[np.int64]:
-    """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
-    counts: npt.NDArray[np.int64] = kernel.count_accesses(chunk.op, chunk.stream, chunk.size, len(STREAMS))
-    return counts

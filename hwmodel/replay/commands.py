@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hwmodel.dram.command_table import CommandTable, from_trace
+from hwmodel.dram.command_table import READS, WRITES, CommandTable, from_trace
 from hwmodel.dram.engine import DramEngine
 from hwmodel.machine import Machine
 from hwmodel.parts.part import COMMANDS, Part
@@ -20,8 +20,7 @@ from traces.base.errors import InputError
 from traces.base.files import whole_file
 from traces.trace.chunks import Trace
 
-DATA_COMMANDS = ("RD", "RDA", "WR", "WRA", "MWR")
-MOVES_DATA = tuple(COMMANDS.index(name) for name in DATA_COMMANDS)
+MOVES_DATA = READS + WRITES
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +33,6 @@ class Commands:
     data: np.ndarray
     stream: np.ndarray
     end_cycle: int | None
-
-    @property
-    def moves_data(self) -> np.ndarray:
-        """Return bool[n]: which commands read or write."""
-        return np.isin(self.table["command"], MOVES_DATA)
 
     def of_part(self, part: Part) -> CommandTable:
         """Return them for `interface_energy`, which then counts edges by the rule of the replay."""
@@ -115,6 +109,6 @@ def _lines(table: np.ndarray, data: np.ndarray) -> list[bytes]:
         if name == "PDE":  # active or precharged power-down
             down = "A" if any(bank[0] == rank for bank in open_banks) else "P"
         written = name + down if name in ("PDE", "PDX") else _NAMES.get(name, name)
-        tail = f",{data[request].tobytes().hex()}" if name in DATA_COMMANDS else ""
+        tail = f",{data[request].tobytes().hex()}" if number in MOVES_DATA else ""
         lines.append(f"{cycle},{written},{rank},{group},{bank},{row},{column}{tail}\n".encode())
     return lines

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 import cython_ext.trace.accesses as kernel
 from cython_ext.trace.ports import EngineClock
+from hwmodel.bus import Bytes
 from hwmodel.caches.cache import CacheLevel, LineTransactions
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import Scratchpad, ScratchpadCounts
@@ -19,6 +20,8 @@ from hwmodel.parts.part_file import load_part
 from traces.base.errors import InputError
 from traces.base.memory import claim
 from traces.trace.chunks import STREAMS, Chunk, Memory, Trace, touched_lines
+
+Int64Array = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -53,14 +56,12 @@ class EngineSide:
 
     @property
     def work(self) -> EngineWork:
-        """What the engine has done so far."""
         done: Any = self._clock if self._scratchpad is None else self._scratchpad.transfers.engine
         added = self._multiply_adds if self._scratchpad is None else done.multiply_adds
         return EngineWork(done.accesses, done.cycles, added, done.instructions if self._issues else 0)
 
     @property
     def scratchpad(self) -> ScratchpadCounts | None:
-        """What the scratchpad has moved so far; None for a machine without one."""
         return None if self._scratchpad is None else self._scratchpad.counts
 
     def _timed(self, trace: Trace, engine: EngineSpec) -> Iterator[Chunk]:
@@ -79,8 +80,6 @@ def _engine_clock(trace: Trace, engine: EngineSpec) -> EngineClock:
 
 SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
 
-Int64Array = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class Bursts:
@@ -90,11 +89,11 @@ class Bursts:
     it."""
 
     address: npt.NDArray[np.uint64]
-    is_write: npt.NDArray[np.uint8]
-    stream: npt.NDArray[np.uint8]
+    is_write: Bytes
+    stream: Bytes
     access: Int64Array
     work: npt.NDArray[np.float64]
-    data: npt.NDArray[np.uint8] | None
+    data: Bytes | None
     cycle: Int64Array | None = None
 
     def __len__(self) -> int:
@@ -105,6 +104,12 @@ def count_requests(bursts: Bursts) -> Int64Array:
     """Return int64[2 (reads, writes), len(STREAMS)] of bursts."""
     kind = bursts.is_write * np.uint8(len(STREAMS)) + bursts.stream
     counts: Int64Array = kernel.count_values(kind, 2 * len(STREAMS)).reshape(2, len(STREAMS))
+    return counts
+
+
+def count_accesses(chunk: Chunk) -> Int64Array:
+    """Return int64[2 (load, store), 2 (accesses, bytes), len(STREAMS)] of a chunk."""
+    counts: Int64Array = kernel.count_accesses(chunk.op, chunk.stream, chunk.size, len(STREAMS))
     return counts
 
 
@@ -124,12 +129,16 @@ class Uncached:
 
 
 class CacheHierarchy:
-    """The levels of a machine; state is kept between calls. `levels` is empty for a machine without a cache."""
+    """The levels of a machine; state is kept between calls. `levels` is empty for a machine without a cache.
+
+    access_counts: of what was fed, as of `count_accesses`.
+    """
 
     def __init__(self, machine: Machine, memory: Memory) -> None:
         self.block_bytes = machine.bus.block_bytes
         self.levels = [CacheLevel(spec) for spec in machine.caches]
         self.partial_writes = 0
+        self.access_counts = np.zeros((2, 2, len(STREAMS)), np.int64)
         self._stages: list[CacheLevel | Uncached] = [*self.levels] or [Uncached(self.block_bytes)]
         self._whole_bytes = machine.caches[-1].line_bytes if machine.caches else self.block_bytes
         self._memory = memory
@@ -141,6 +150,7 @@ class CacheHierarchy:
         """Make the accesses of a chunk and return the bursts they cause."""
         if self._data is not None:
             self._check_footprint(chunk)
+        self.access_counts += count_accesses(chunk)
         first, cycle, work = self._accesses, chunk.cycle, chunk.work
         self._accesses += len(chunk)
         if work is None:
@@ -247,7 +257,7 @@ def _whole_lines(machine: Machine, memory: Memory) -> tuple[int, int]:
     return memory.base_address // widest * widest, -(-end // widest) * widest
 
 
-def _padded_image(memory: Memory, start: int, end: int) -> npt.NDArray[np.uint8]:
+def _padded_image(memory: Memory, start: int, end: int) -> Bytes:
     assert memory.image is not None
     image = np.zeros(end - start, np.uint8)
     image[memory.base_address - start :][: memory.total_bytes] = memory.image

@@ -20,20 +20,17 @@ import numpy.typing as npt
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import Machine
-from hwmodel.replay.bus_traffic import HANDED_ON, ChannelWires, InFlight, Traffic, wire_traffic
+from hwmodel.replay.bus_traffic import FLUSH, HANDED_ON, RUN, InFlight, Traffic, Wires, wire_traffic
 from hwmodel.replay.cache_pass import CachePass, KeptPass
-from hwmodel.replay.hierarchy import Bursts, EngineWork, count_requests, open_loop_clock
+from hwmodel.replay.hierarchy import Bursts, EngineWork, Int64Array, count_requests, open_loop_clock
 from traces.base.checks import whole_numbers
 from traces.base.errors import InputError
 from traces.base.reprs import OneLineRepr
 from traces.trace.chunks import STREAMS, Trace
 
 if TYPE_CHECKING:
-    from hwmodel.dram.engine import Completions, DramEngine, DramResult
-
-Int64Array = npt.NDArray[np.int64]
-
-RUN, FLUSH = 0, 1  # sets of wire counts
+    from hwmodel.dram.engine import Completions, DramEngine
+    from hwmodel.dram.result import DramResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,11 +73,6 @@ class ReplayResult(OneLineRepr):
     def total(self) -> Traffic:
         """Traffic with the final flush."""
         return self.run + self.flush
-
-    @property
-    def multiply_adds(self) -> int:
-        """Multiply-adds over all lanes, padding included; 0 of a recorded trace."""
-        return self.work.multiply_adds
 
     @property
     def read_bytes(self) -> int:
@@ -175,7 +167,7 @@ class _Meter:
             n_channels, burst = organisation.channels, organisation.burst_bytes
             if burst != machine.bus.block_bytes:
                 raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
-        self.wires = ChannelWires(machine, n_channels, description) if has_data else None
+        self.wires = Wires(machine, n_channels, description) if has_data else None
         self.in_flight = InFlight(machine.bus.block_bytes, 1, self.wires)
         self.served: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
@@ -184,7 +176,8 @@ class _Meter:
         if self.engine is None:
             if self.wires is not None:
                 assert bursts.data is not None
-                self.wires.first.send(bursts.data, bursts.stream, bursts.is_write, which)
+                of_set = np.full(len(bursts), which, np.uint8)
+                self.wires.send(bursts.data, bursts.stream, bursts.is_write, of_set)
             return
         arrival = self._arrival(bursts)
         if len(arrival):

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hwmodel.bus import Bytes
 from hwmodel.caches.cache import CacheCounts, CacheLevel
 from hwmodel.caches.policy import CACHE_POLICIES
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.replay.hierarchy import lookups_of_level, slices
+from hwmodel.replay.hierarchy import Int64Array, lookups_of_level, slices
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
 from traces.base.units import size_in_bytes
 from traces.trace.chunks import STREAMS, Memory, Region, Trace, next_uses, touched_lines
 
-Int64Array = npt.NDArray[np.int64]
 OUTSIDE = "elsewhere"
 
 
@@ -140,13 +140,12 @@ def profile_caches(
     writers = [_Writers() for _ in specs]
     for chunk in slices(trace):
         accesses += len(chunk)
-        levels[0].check(chunk.op, chunk.address, chunk.size)
         op, address, size, stream = chunk.op, chunk.address, np.asarray(chunk.size, np.uint16), chunk.stream
         for k, level in enumerate(levels):
+            out, missed = level.access_counting(op, address, size)
             lines, access = touched_lines(address, size, level.spec.line_bytes)
             if k == 0:
                 first_lines.append(lines)
-            out, missed = level.access_counting(op, address, size)
             where = find(np.maximum(lines * np.uint64(level.spec.line_bytes), address[access]))
             for counts, name in ((streams[k], stream[access]), (regions[k], where)):
                 counts[0] += np.bincount(name, minlength=counts.shape[1])
@@ -177,7 +176,7 @@ class _Writers:
         self._lines = np.zeros(0, np.uint64)
         self._keys, self._streams, self._scale = np.zeros(0, np.int64), np.zeros(0, np.uint8), 1
 
-    def note(self, lines: npt.NDArray[np.uint64], access: Int64Array, stream: npt.NDArray[np.uint8]) -> None:
+    def note(self, lines: npt.NDArray[np.uint64], access: Int64Array, stream: Bytes) -> None:
         """Take the stores of some accesses, uint64[n] lines by int64[n] access ascending."""
         self._before.update(zip(self._lines[self._keys // self._scale].tolist(), self._streams.tolist(), strict=True))
         self._lines, number = np.unique(lines, return_inverse=True)
@@ -186,7 +185,7 @@ class _Writers:
         order = np.argsort(keys, kind="stable")
         self._keys, self._streams = keys[order], stream[order]
 
-    def of(self, lines: npt.NDArray[np.uint64], access: Int64Array) -> npt.NDArray[np.uint8]:
+    def of(self, lines: npt.NDArray[np.uint64], access: Int64Array) -> Bytes:
         """Return uint8[n]: of these lines, written back by these of the accesses, the last store's stream."""
         if not len(lines):
             return np.zeros(0, np.uint8)

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from hwmodel.dram.command_table import READS
 from hwmodel.machine import Machine
 from hwmodel.parts.part import COMMANDS
 from hwmodel.parts.part_file import load_part
-from hwmodel.replay.commands import commands_of
+from hwmodel.replay.commands import MOVES_DATA, commands_of
 from hwmodel.replay.hierarchy import burst_trace
 from traces.base.errors import InputError, MissingExtraError
 from traces.base.files import whole_file
@@ -96,20 +97,16 @@ def _on_part(trace: Trace, machine: Machine, channel: int, first: int, end: int)
     played = commands_of(trace, machine, channel, bursts=end)
     t, o = part.timing, part.organisation
     clock_ps = part.tck_ns * 1000
-    moving = np.flatnonzero(played.moves_data)[:end]
+    moving = np.flatnonzero(np.isin(played.table["command"], MOVES_DATA))[:end]
     rows = played.table[moving]
-    is_write = ~np.isin(rows["command"], [COMMANDS.index(name) for name in ("RD", "RDA")])
+    is_write = ~np.isin(rows["command"], READS)
     read_latency = t.RL_dbi if machine.memory_controller().read_dbi else t.RL
     start = rows["cycle"] + np.where(is_write, t.WL, read_latency)
     shown = np.zeros(0, played.table.dtype)
     if len(moving) > first:  # commands between the burst before the window and its last one
         shown = played.table[0 if first == 0 else moving[first - 1] + 1 : moving[-1] + 1]
     commands = [
-        (
-            round(int(row["cycle"]) * clock_ps),
-            COMMANDS[row["command"]],
-            tuple(int(row[name]) for name in _ADDRESS),
-        )
+        (round(int(row["cycle"]) * clock_ps), COMMANDS[row["command"]], tuple(int(row[name]) for name in _ADDRESS))
         for row in shown
     ]
     data, stream = played.data[rows["request"]], played.stream[rows["request"]]

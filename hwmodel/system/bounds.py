@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from hwmodel.machine import EngineSpec, Machine
+from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
 from hwmodel.replay import ReplayResult
 
@@ -23,7 +23,6 @@ class BoundBy:
     dma: float
 
     def as_dict(self) -> dict[str, float]:
-        """Return the shares by name."""
         return asdict(self)
 
 
@@ -72,11 +71,10 @@ def roofline(result: ReplayResult, machine: Machine, total: float, engines: int 
     assert dram is not None
     after = max(dram.end_cycle - total, 0)
     moved = max(data_clocks(result.total.bursts, part) - after, 0) * part.tck_ns
-    return {"bandwidth": moved, "engine": _peak_ns(result, machine.engine) / engines}
-
-
-def _peak_ns(result: ReplayResult, engine: EngineSpec) -> float:
+    engine = machine.engine
     if engine.accesses_per_ns is not None:
-        return result.work.accesses * engine.cycle_ns
-    rate = engine.values_per_cycle
-    return 0.0 if rate is None else result.work.multiply_adds / rate * engine.cycle_ns
+        cycles = float(result.work.accesses)
+    else:
+        rate = engine.values_per_cycle
+        cycles = 0.0 if rate is None else result.work.multiply_adds / rate
+    return {"bandwidth": moved, "engine": cycles * engine.cycle_ns / engines}

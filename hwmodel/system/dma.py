@@ -3,23 +3,19 @@
 A block is what goes with one piece of the connections: half of the double buffer, and the rows its steps move. DMA and
 engine are SimPy processes. DMA starts block k when the engine has ended block k - 2, whose half it overwrites; the
 engine starts block k when all of it has arrived and block k - 1 is done.
-
-Rows of the next block come while this one is computed, into the room that the I/O model's decisions give them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from hwmodel.replay.cache_pass import count_accesses
-from hwmodel.replay.hierarchy import Bursts, EngineSide, slices
+from hwmodel.replay.hierarchy import Bursts, CacheHierarchy, EngineSide, slices
 from hwmodel.system.bounds import data_clocks
-from hwmodel.system.engine import EngineRun, SharedCaches
+from hwmodel.system.engine import EngineRun
 from hwmodel.system.memory import MemorySystem
 from traces.trace.chunks import STREAMS
 
@@ -40,62 +36,47 @@ class _Block:
         self.arrival = self.compute_cycles = 0
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class _Piece:
-    """Bursts of one block that were noted together. gaps: -1 for a further burst of the same transfer, else 0."""
-
-    begins: bool  # a block
-    work: float
-    numbers: np.ndarray
-    address: np.ndarray
-    is_write: np.ndarray
-    gaps: np.ndarray
-
-
 class DmaEngine:
-    """The engine of a scratchpad machine with its DMA, the source `number` of the memory."""
+    """The engine of a scratchpad machine with its DMA, the one source (0) of the memory."""
 
     def __init__(
         self,
-        env: Any,
-        number: int,
         side: EngineSide,
-        caches: SharedCaches,
+        caches: CacheHierarchy,
         memory: MemorySystem,
         *,
         clocks_per_cycle: float,
         on_accesses: Callable[[], None],
     ) -> None:
-        self.env, self.number, self.side, self.caches, self.memory = env, number, side, caches, memory
+        self.env, self.side, self.caches, self.memory = memory.env, side, caches, memory
         self._clocks_per_cycle, self.on_accesses = clocks_per_cycle, on_accesses
         self._blocks: list[_Block] = []
         # By request number: cycle of arrival, -1 before, and the bursts begun by then.
         self._done, self._bursts = np.full((2, SLICE_TRANSFERS), -1, np.int64)
         self._finish = self._computing = 0
         self._moving = self._held = 0.0
-        memory.watch(number, self._arrived)
+        memory.arrived = self._arrived
 
     def process(self) -> Generator[Any, Any, None]:
         """Move everything (a SimPy process); the engine's own process runs beside it."""
         engine, accepted = None, 0
-        for piece in self._pieces():
-            if piece.begins or not self._blocks:
+        for begins, work, numbers, address, is_write, gaps in self._pieces():
+            if begins or not self._blocks:
                 if self._blocks:
                     accepted = self._accepted()
                     engine = engine or self.env.process(self._engine())
-                    self._blocks[-1].compute_cycles = self._cycles(self._blocks[-1].work, piece.work)
+                    self._blocks[-1].compute_cycles = self._cycles(self._blocks[-1].work, work)
                 if len(self._blocks) > 1:
                     yield self._blocks[-2].free
-                held = self.memory.waited_for_line(self.number)
-                self._blocks.append(_Block(self._number(piece.numbers[0]), piece.work, held, self.env))
-                piece.gaps[0] = max(self.env.now - accepted, 0)
-            yield from self.memory.hand_over(self.number, piece.numbers, piece.address, piece.is_write, piece.gaps)
-            self._blocks[-1].end += len(piece.numbers)
+                held = self.memory.waited_for_line()
+                self._blocks.append(_Block(int(numbers[0]), work, held, self.env))
+                gaps[0] = max(self.env.now - accepted, 0)
+            yield from self.memory.hand_over(0, numbers, address, is_write, gaps)
+            self._blocks[-1].end += len(numbers)
         if self._blocks:
             self._accepted()
             engine = engine or self.env.process(self._engine())
-        channels = self.memory.channels
-        (channels.close if self.number else channels.park)(self.number)
+        self.memory.park(0)
         self._computing = int(self.side.work.cycles * self._clocks_per_cycle)
         if engine is not None:
             tail = self._blocks[-1]
@@ -105,8 +86,8 @@ class DmaEngine:
 
     def result(self) -> EngineRun:
         """Return what the engine did; accesses are those to its scratchpad."""
-        finish = max(self._finish, int(self.memory.last_done[self.number]))
-        requests, accesses = self.memory.requests_of(self.number), self.side.work.accesses
+        finish = max(self._finish, int(self.memory.last_done[0]))
+        requests, accesses = self.memory.requests_of(0), self.side.work.accesses
         return EngineRun(accesses, requests, finish, self._computing, int(self._moving), int(self._held))
 
     def _engine(self) -> Generator[Any, Any, None]:
@@ -134,14 +115,14 @@ class DmaEngine:
         order = np.argsort(self._done[part], kind="stable")
         done, bursts = self._done[part][order], np.maximum.accumulate(self._bursts[part][order])
         before, after = np.interp((self._finish, begin), done, bursts)
-        moving = min(data_clocks(after - before, self.memory.channels.part), waited)
+        moving = min(data_clocks(after - before, self.memory.part), waited)
         self._moving += moving
         self._held += min(max(block.held - moving, 0.0), waited - moving)
 
     def _accepted(self) -> int:
         """The controller has taken all of the newest block: the one before it counts as arrived. Return the cycle."""
         newest = self._blocks[-1]
-        newest.held = self.memory.waited_for_line(self.number) - newest.held
+        newest.held = self.memory.waited_for_line() - newest.held
         if len(self._blocks) > 1:
             self._hand_over(self._blocks[-2])
         self.on_accesses()
@@ -149,7 +130,7 @@ class DmaEngine:
 
     def _hand_over(self, block: _Block) -> None:
         """Notify the engine that a block has arrived."""
-        self.memory.channels.collect()
+        self.memory.collect()
         if self._done[block.first : block.end].min() < 0:
             block.arrival = int(self.env.now)
         block.ready.succeed()
@@ -157,24 +138,20 @@ class DmaEngine:
     def _arrived(self, number: np.ndarray, done: np.ndarray, bursts: np.ndarray) -> None:
         self._done[number], self._bursts[number] = done, bursts
 
-    def _number(self, request: int) -> int:
-        """Return the number of a request among those of this source."""
-        return int(request) // len(self.memory.last_done)
-
     def _cycles(self, before: float, after: float) -> int:
         return int(after * self._clocks_per_cycle) - int(before * self._clocks_per_cycle)
 
-    def _pieces(self) -> Iterator[_Piece]:
-        """Yield the bursts in pieces of blocks; those of one slice of transfers are prepared together."""
+    def _pieces(self) -> Iterator[tuple[bool, float, np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield bursts of one block that were noted together: whether they begin it, cycles of the engine before, their
+        numbers, addresses, directions and gaps (-1 for a further burst of the same transfer, else 0).
+        """
         last: Bursts | None = None
         for chunk in slices(self.side.trace, SLICE_TRANSFERS):
-            bursts = self.caches.hierarchy.feed(chunk)
-            self.caches.access_counts += count_accesses(chunk)
-            self.caches.accesses += len(chunk)
+            bursts = self.caches.feed(chunk)
             if not len(bursts):
                 continue
-            numbers = self.memory.note(self.number, bursts)
-            self._make_room(self.memory.requests_of(self.number))
+            numbers = self.memory.note(0, bursts)
+            self._make_room(self.memory.requests_of(0))
             gaps = np.where(_goes_on(bursts, last, self.memory.burst_bytes), -1, 0)
             main = STARTS_BLOCK[bursts.stream]
             begins = main.copy()
@@ -184,10 +161,8 @@ class DmaEngine:
             work = bursts.work[bounds[:-1]].tolist()
             for k, (start, end) in enumerate(pairwise(bounds)):
                 part = slice(start, end)
-                yield _Piece(
-                    start > 0 or bool(begins[0]), work[k], numbers[part], bursts.address[part], bursts.is_write[part],
-                    gaps[part],
-                )  # fmt: skip
+                burst = bursts.address[part], bursts.is_write[part]
+                yield start > 0 or bool(begins[0]), work[k], numbers[part], *burst, gaps[part]
             last = bursts
 
     def _make_room(self, n: int) -> None:

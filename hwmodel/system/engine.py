@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.replay.cache_pass import count_accesses
 from hwmodel.replay.hierarchy import CacheHierarchy, EngineSide, slices
 from hwmodel.system.memory import MemorySystem
-from traces.trace.chunks import STREAMS, Chunk
+from traces.trace.chunks import Chunk
 
 
 @dataclass(frozen=True)
@@ -62,15 +61,6 @@ class Turns:
             self._waiting[engine].pop(needed).succeed()
 
 
-class SharedCaches:
-    """The caches that all engines feed. asked int64[2, 2, stream]: loads and stores; accesses and bytes."""
-
-    def __init__(self, hierarchy: CacheHierarchy) -> None:
-        self.hierarchy = hierarchy
-        self.accesses = 0
-        self.access_counts = np.zeros((2, 2, len(STREAMS)), np.int64)
-
-
 class Engine:
     """One engine, the source `number` of the memory.
 
@@ -81,17 +71,16 @@ class Engine:
         self,
         number: int,
         side: EngineSide,
-        caches: SharedCaches,
+        caches: CacheHierarchy,
         memory: MemorySystem,
         *,
         clocks_per_cycle: float,
         slice_accesses: int,
         on_accesses: Callable[[], None],
         turns: Turns,
-        env: Any,
     ) -> None:
         self.number, self.side, self.caches, self.memory = number, side, caches, memory
-        self._turns, self._env = turns, env
+        self._turns, self._env = turns, memory.env
         self._depends = 0  # clocks of waiting for other engines
         self.accesses = 0
         self._clocks_per_cycle, self._slice = clocks_per_cycle, slice_accesses
@@ -106,7 +95,7 @@ class Engine:
         burst = 0  # when its last burst was accepted
         for chunk, end in self._pieces():
             if events := self._turns.open(self.number, self.accesses):
-                self.memory.channels.park(self.number)
+                self.memory.park(self.number)
                 for event in events:  # noqa: UP028 - one by one: with the last this engine goes on before its waker asks for more
                     yield event
                 own = self._clocks(float(chunk.work[0])) if chunk.work is not None else position
@@ -114,13 +103,11 @@ class Engine:
                 self._depends += max(env.now - ready, 0)
                 if env.now > ready:
                     accepted, position = int(env.now), own
-            bursts = self.caches.hierarchy.feed(chunk)
-            self.caches.access_counts += count_accesses(chunk)
+            bursts = self.caches.feed(chunk)
             when = bursts.cycle
             if when is None:
                 when = (bursts.work * self._clocks_per_cycle).astype(np.int64)
             self.accesses += len(chunk)
-            self.caches.accesses += len(chunk)
             gaps = np.maximum(np.diff(when, prepend=position), 0)
             gaps[1:][np.diff(bursts.access) == 0] = -1  # a further burst of the same access
             gaps[:1] += accepted - burst
@@ -136,13 +123,12 @@ class Engine:
         self._tail = max(self._computing - position, 0)
         self._last = accepted + self._tail
         yield from self._compute(self._last)
-        channels = self.memory.channels
-        (channels.close if self.number else channels.park)(self.number)
+        (self.memory.close if self.number else self.memory.park)(self.number)
 
     def _compute(self, until: int) -> Generator[Any, Any, None]:
         """Let the time pass up to a clock without a request."""
         if until > self._env.now:
-            self.memory.channels.sleep(self.number, until)
+            self.memory.sleep(self.number, until)
             yield self._env.timeout(until - self._env.now)
 
     def _clocks(self, cycles: float) -> int:
@@ -160,7 +146,6 @@ class Engine:
             made += len(chunk)
 
     def result(self) -> EngineRun:
-        """Return what the engine did."""
         finish = max(int(self.memory.last_done[self.number]) + self._tail, self._computing, self._last)
         depends = min(self._depends, finish - self._computing)
         moving = min(self.memory.waited_moving(self.number), finish - self._computing - depends)

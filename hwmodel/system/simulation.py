@@ -1,9 +1,8 @@
 """The machine in time (SimPy): edge engines, caches, memory channels, each waiting for the others.
 
-An engine makes its accesses at its pace, in order, and may have `outstanding_misses` lines in flight; the caches are
-those of hwmodel.replay; what leaves them goes to the channels in blocks of requests, and each burst is compiled
-(hwmodel.system.memory). With one engine served in order counts
-equal those of hwmodel.replay; else `requests.served` is the order of bursts in which replay counts the same.
+An engine makes its accesses at its pace, in order, and may have `outstanding_misses` lines in flight; what leaves the
+caches of hwmodel.replay goes to the channels in blocks (hwmodel.system.memory). With one engine served in order counts
+equal those of replay; else `requests.served` is the order of bursts in which replay counts the same.
 
 Caches answer at once; engines that share one take turns after `interleave_accesses` accesses. A store that misses waits
 for its line like a load. The final flush begins when all engines have ended.
@@ -17,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.dram.engine import StuckError, load_part
+from hwmodel.dram.engine import StuckError
 from hwmodel.dram.result import DramResult
 from hwmodel.machine import Machine
+from hwmodel.parts.part_file import load_part
 from hwmodel.replay import ReplayResult, check_conservation
+from hwmodel.replay.bus_traffic import FLUSH, RUN
 from hwmodel.replay.hierarchy import SLICE_ACCESSES, EngineSide, EngineWork, open_hierarchy
 from hwmodel.system.bounds import RunTime, roofline, shares
 from hwmodel.system.dma import DmaEngine
-from hwmodel.system.engine import Engine, EngineRun, SharedCaches, Turns
-from hwmodel.system.memory import FLUSH, RUN, MemorySystem, Requests
+from hwmodel.system.engine import Engine, EngineRun, Turns
+from hwmodel.system.memory import MemorySystem, Requests
 from traces.base.errors import InputError
 from traces.trace.chunks import Trace
-
-__all__ = ["EngineRun", "Requests", "SystemResult", "simulate"]
 
 BLOCK_REQUESTS = 64
 
@@ -51,13 +50,11 @@ class SystemResult:
 
     @property
     def dram(self) -> DramResult:
-        """Times, commands and core energy of the memory."""
         assert self.counts.dram is not None
         return self.counts.dram
 
     @property
     def time_ns(self) -> float:
-        """Run time in ns."""
         return self.run_time.time_ns
 
 
@@ -86,27 +83,27 @@ def simulate(
         raise InputError(f"bus block_bytes {machine.bus.block_bytes} is not the part's burst of {burst} bytes")
     env = simpy.Environment()
     sides = [EngineSide(one, machine) for one in traces]
-    caches = SharedCaches(open_hierarchy(sides[0].trace, machine))
+    caches = open_hierarchy(sides[0].trace, machine)
     memory = MemorySystem(
         env,
         part,
         machine,
         len(traces),
-        has_data=traces[0].has_data,
-        description=traces[0].description,
+        trace=traces[0],
         block_requests=block_requests,
         keep=keep,
     )
-    total = _total_accesses(traces)
+    lengths = [trace.n_accesses for trace in traces]
+    n_accesses = None if None in lengths else sum(n for n in lengths if n is not None)
 
     def report() -> None:
         if progress is not None:
-            progress(caches.accesses, total, "accesses simulated")
+            progress(int(caches.access_counts[:, 0].sum()), n_accesses, "accesses simulated")
 
     clocks = machine.engine.cycle_ns / part.tck_ns
     turns = Turns(env, [trace.waits for trace in traces])
     engines: list[Engine | DmaEngine] = [
-        DmaEngine(env, number, one, caches, memory, clocks_per_cycle=clocks, on_accesses=report)
+        DmaEngine(one, caches, memory, clocks_per_cycle=clocks, on_accesses=report)
         if machine.scratchpad is not None
         else Engine(
             number,
@@ -117,7 +114,6 @@ def simulate(
             slice_accesses=SLICE_ACCESSES if len(traces) == 1 else interleave_accesses,
             on_accesses=report,
             turns=turns,
-            env=env,
         )
         for number, one in enumerate(sides)
     ]
@@ -125,17 +121,17 @@ def simulate(
 
     def run() -> Generator[Any, Any, None]:
         yield env.all_of([env.process(engine.process()) for engine in engines])
-        at_end.extend(level.counts for level in caches.hierarchy.levels)
+        at_end.extend(level.counts for level in caches.levels)
         if machine.flush:
-            for bursts in caches.hierarchy.flush():
+            for bursts in caches.flush():
                 yield from memory.send(0, bursts, np.zeros(len(bursts), np.int64), FLUSH)
-        memory.channels.close(0)
-        yield memory.channels.process
+        memory.close(0)
+        yield memory.process
 
     finished = env.process(run())
     env.run()
     if not finished.triggered:
-        raise StuckError(f"the system made no progress up to cycle {env.now}: {memory.channels.waiting()}")
+        raise StuckError(f"the system made no progress up to cycle {env.now}: {memory.waiting()}")
     dram = memory.result()
     counts = ReplayResult(
         loads=caches.access_counts[0, 0],
@@ -146,14 +142,14 @@ def simulate(
         run=memory.traffic(RUN),
         flush=memory.traffic(FLUSH),
         block_bytes=machine.bus.block_bytes,
-        partial_writes=caches.hierarchy.partial_writes,
+        partial_writes=caches.partial_writes,
         dram=dram,
         description=dict(traces[0].description),
         work=_work_of_all(sides),
         scratchpad=sides[0].scratchpad,
         footprint_bytes=sides[0].trace.memory.total_bytes,
     )
-    check_conservation(counts, tuple(level.counts for level in caches.hierarchy.levels), machine)
+    check_conservation(counts, tuple(level.counts for level in caches.levels), machine)
     runs = tuple(engine.result() for engine in engines)
     last = max(runs, key=lambda run: run.finish_cycle)
     total = max(last.finish_cycle, dram.total_cycles)
@@ -173,11 +169,6 @@ def _work_of_all(sides: Sequence[EngineSide]) -> EngineWork:
     each = [side.work for side in sides]
     added = {name: sum(getattr(work, name) for work in each) for name in ("accesses", "multiply_adds", "instructions")}
     return EngineWork(cycles=max(work.cycles for work in each), **added)
-
-
-def _total_accesses(traces: tuple[Trace, ...]) -> int | None:
-    lengths = [trace.n_accesses for trace in traces]
-    return None if None in lengths else sum(n for n in lengths if n is not None)
 
 
 def _check(traces: tuple[Trace, ...], machine: Machine, block_requests: int, interleave: int) -> None:

@@ -10,11 +10,15 @@ from machine_strategies import a_trace
 from oracles.trace_oracle import networks
 from outside import run_with, write_distribution
 
+from hwmodel.bus import Coded
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.coding import ENCODERS, Chain, Coded, Geometry, StreamChain, decode, encode, parse_chain
-from hwmodel.dram.engine import load_part, part_names
-from hwmodel.energy.replay import replay_energy
+from hwmodel.coding.chain import Chain, parse_chain
+from hwmodel.coding.codec import decode, encode
+from hwmodel.coding.stage import ENCODERS, Geometry
+from hwmodel.coding.streams import StreamChain
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import BusSpec, Machine
+from hwmodel.parts.part_file import load_part, part_names
 from hwmodel.replay import replay
 from traces.base.errors import InputError
 
@@ -124,7 +128,7 @@ def test_what_goes_over_the_wires_is_driven(part_name, made, encoder):
 PLUGIN = '''
 """An encoder of another author: it inverts heavy nibbles, with two flag wires per lane."""
 import numpy as np
-from hwmodel.coding.coded import Coded
+from hwmodel.bus import Coded
 from hwmodel.coding.stage import ENCODERS, Role, Stage
 
 
@@ -150,8 +154,9 @@ class NibbleInvert(Stage):
 USE = """
 import numpy as np
 import edgewatt as ew
-from hwmodel.coding import ENCODERS, chain_facts
-from hwmodel.energy.replay import replay_energy
+from hwmodel.coding.chain import chain_facts
+from hwmodel.coding.stage import ENCODERS
+from hwmodel.energy.total import replay_energy
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine, BusSpec
 from hwmodel.replay import replay

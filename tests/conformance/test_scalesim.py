@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from edgewatt.cli import app
 from hwmodel.energy.accelerator import layer_costs
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from traces.accelerators.scalesim import as_trace, base_addresses, count_tensor, read_counts, read_run

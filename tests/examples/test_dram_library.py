@@ -13,7 +13,8 @@ from dram_parts import made, pseudo_channels, with_channels
 
 from hwmodel.dram.energy import core_energy, interface_energy
 from hwmodel.dram.engine import load_part, simulate_dram
-from hwmodel.dram.tables import address_map, include_folder, write_library_file
+from hwmodel.dram.library import include_folder, write_library_file
+from hwmodel.dram.tables import address_map
 from hwmodel.parts.part import COMMANDS
 
 HERE = Path(__file__).parent / "dram_library"

@@ -15,9 +15,9 @@ import numpy as np
 from bitarray import bitarray
 from bitarray.util import ba2int, count_xor, int2ba, zeros
 
-from hwmodel.coding import ENCODERS, Coded
-from hwmodel.coding.coded import Bytes
+from hwmodel.bus import Bytes, Coded
 from hwmodel.coding.in_burst import LeastCost, ShareFlags
+from hwmodel.coding.stage import ENCODERS
 from hwmodel.encoders.limited_weight import limited_weight_code
 
 

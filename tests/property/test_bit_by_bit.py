@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from oracles import encoders_oracle as oracle
 from oracles.bit_by_bit import bit_by_bit, to_bits, to_bytes
 
-from hwmodel.coding import ENCODERS, Coded, StreamChain, WireCosts, encode
+from hwmodel.bus import Coded, WireCosts
+from hwmodel.coding.codec import encode
+from hwmodel.coding.stage import ENCODERS
+from hwmodel.coding.streams import StreamChain
 
 CHAINS = (
     *ENCODERS,

@@ -11,7 +11,9 @@ from oracles.spmv_oracle import row_wise_trace
 
 import edgewatt as ew
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.coding import Chain, Geometry, StreamChain
+from hwmodel.coding.chain import Chain
+from hwmodel.coding.stage import Geometry
+from hwmodel.coding.streams import StreamChain
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from traces.base.errors import InputError

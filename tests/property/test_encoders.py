@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import encoders_oracle as oracle
 
-from hwmodel.bus import Bus
-from hwmodel.encoders import Chain, Coded, Geometry, decode, encode
+from hwmodel.bus import Bus, Coded
+from hwmodel.coding.chain import Chain
+from hwmodel.coding.codec import decode, encode
+from hwmodel.coding.stage import Geometry
 
 SIMILARITY = ("base-xor", "base-xor-zdr", "universal-xor")
 CHAINS = (

@@ -11,10 +11,11 @@ from strategies import networks
 
 import edgewatt as ew
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.dram.engine import ControllerSpec, load_part, part_names, simulate_dram
+from hwmodel.dram.engine import ControllerSpec, simulate_dram
 from hwmodel.dram.tables import address_map
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import BusSpec, EngineSpec, Machine
+from hwmodel.parts.part_file import load_part, part_names
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import EngineSide
 from hwmodel.system.bounds import issue_time

@@ -83,7 +83,7 @@ def test_engines_share_memory_and_counts(made, cut, count):
         return
     found = simulate(parts, machine)
     assert [run.accesses for run in found.engines] == [part.n_accesses for part in parts]
-    assert found.counts.multiply_adds == trace.multiply_adds
+    assert found.counts.work.multiply_adds == trace.multiply_adds
     total = int(found.counts.loads.sum() + found.counts.stores.sum())
     assert total == sum(part.n_accesses for part in parts)
 

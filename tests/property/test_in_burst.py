@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from oracles import in_burst_oracle as oracle
 from oracles.bit_by_bit import bit_by_bit
 
-from hwmodel.coding import ENCODERS, StreamChain, WireCosts
-from hwmodel.coding.coded import Coded
+from hwmodel.bus import Coded, WireCosts
 from hwmodel.coding.in_burst import ShareFlags, whole_costs
-from hwmodel.coding.stage import Geometry
+from hwmodel.coding.stage import ENCODERS, Geometry
+from hwmodel.coding.streams import StreamChain
 from hwmodel.dram.energy import data_wire_costs, interface_energy
 from hwmodel.dram.engine import load_part
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.parts.burst_cells import BurstCells, check_cells
 from hwmodel.replay import replay

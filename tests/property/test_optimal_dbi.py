@@ -7,8 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hwmodel.coding import Chain, Geometry, WireCosts, decode, encode
+from hwmodel.bus import WireCosts
+from hwmodel.coding.chain import Chain
+from hwmodel.coding.codec import decode, encode
+from hwmodel.coding.stage import Geometry
 from hwmodel.dram.energy import data_wire_costs
+from hwmodel.parts.part_file import load_part
 from traces.base.errors import InputError
 
 costs = st.builds(WireCosts, *[st.sampled_from((0.0, 0.5, 1.0, 3.25))] * 3)
@@ -68,7 +72,7 @@ def test_a_burst_from_idle_wires_is_no_dearer_than_dc_or_ac(data, weights, lanes
 
 
 def test_costs_are_those_of_a_part():
-    ends_low, ends_high, free = (data_wire_costs(name) for name in ("lpddr4-3200", "ddr4-3200-x8", "hbm2"))
+    ends_low, ends_high, free = (data_wire_costs(load_part(name)) for name in ("lpddr4-3200", "ddr4-3200-x8", "hbm2"))
     assert ends_low.one_pj > 0 == ends_low.zero_pj and ends_high.zero_pj > 0 == ends_high.one_pj
     assert free.one_pj == free.zero_pj == 0 < free.rise_pj
     light = np.full(64, 0x01, np.uint8)  # zeros cost on DDR4: light bytes are turned

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import edgewatt as ew
 from edgewatt.results.record_rows import row_of
-from hwmodel.energy.area import chip_area
+from hwmodel.energy.onchip import chip_area
 from hwmodel.machine import Machine
 from hwmodel.parts.part_file import part_names
 from traces.base.errors import InputError

@@ -8,7 +8,7 @@ from oracles.levels import simulate_levels
 from oracles.trace_oracle import networks
 
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.encoders import encode
+from hwmodel.coding.codec import encode
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace, open_hierarchy, slices

@@ -13,7 +13,7 @@ from random_traces import random_trace
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.energy import interface_energy
 from hwmodel.dram.engine import load_part
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
 from hwmodel.replay.commands import commands_of, export_commands

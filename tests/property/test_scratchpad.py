@@ -236,7 +236,7 @@ def test_in_time_the_same_rows_move_and_dma_overlaps_compute(made, memory, lanes
     assert found.counts.scratchpad == counted.scratchpad
     assert np.array_equal(found.counts.run.reads, counted.run.reads)
     assert np.array_equal(found.counts.run.writes, counted.run.writes)
-    assert found.counts.multiply_adds == counted.multiply_adds == 2 * lanes * network.n_connections
+    assert found.counts.work.multiply_adds == counted.work.multiply_adds == 2 * lanes * network.n_connections
     engine = found.engines[0]
     assert engine.compute_cycles <= engine.finish_cycle <= found.total_cycles
     again = simulate(trace, machine, block_requests=64)

@@ -12,7 +12,8 @@ from random_traces import random_trace
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.engine import ControllerSpec, load_part, simulate_dram
 from hwmodel.machine import BusSpec, EngineSpec, Machine
-from hwmodel.replay import Wires, replay
+from hwmodel.replay import replay
+from hwmodel.replay.bus_traffic import Wires, wire_traffic
 from hwmodel.replay.hierarchy import CacheHierarchy
 from hwmodel.system.simulation import simulate
 from traces.base.errors import InputError
@@ -165,10 +166,11 @@ def test_the_served_order_replayed_gives_the_same_counts(seed, n, engines, block
         data = np.concatenate([b.data for b in bursts]).reshape(-1, 32)
         ones = toggles = 0
         for order in requests.served:
-            wires = Wires(machine)
-            wires.send(data[order].reshape(-1), requests.stream[order], requests.is_write[order])
-            zero = np.zeros(len(STREAMS), np.int64)
-            channel = wires.traffic(zero, zero)
+            wires = Wires(machine, 1, {})
+            in_run = np.zeros(len(order), np.uint8)
+            wires.send(data[order], requests.stream[order], requests.is_write[order], in_run)
+            zero = np.zeros((2, len(STREAMS)), np.int64)
+            channel = wire_traffic(zero, zero, wires, 0)
             ones, toggles = ones + channel.ones, toggles + channel.toggles
         assert (ones, toggles) == (timed.counts.total.ones, timed.counts.total.toggles)
     # Offered at the cycles of their acceptance, the requests alone make the controller do the same.

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.bit_by_bit import bit_by_bit
 
+from hwmodel.bus import WireCosts
 from hwmodel.coding.codec import decode, encode
-from hwmodel.coding.coded import WireCosts
 from hwmodel.dram.energy import interface_energy
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay import replay

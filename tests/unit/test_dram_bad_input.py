@@ -5,7 +5,8 @@ import pytest
 from dram_parts import made, variant
 
 from hwmodel.dram.energy import interface_energy
-from hwmodel.dram.engine import StuckError, load_part, part_names, simulate_dram
+from hwmodel.dram.engine import StuckError, simulate_dram
+from hwmodel.parts.part_file import load_part, part_names
 from traces.base.errors import InputError
 from traces.base.resources import shipped_path
 

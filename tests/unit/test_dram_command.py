@@ -11,7 +11,7 @@ from edgewatt.cli import app
 from hwmodel.dram.checker import check_trace
 from hwmodel.dram.command_table import command_table, count_commands
 from hwmodel.dram.engine import ControllerSpec, load_part, open_memory, simulate_dram
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from traces.base.errors import InputError

@@ -5,8 +5,9 @@ import pytest
 from dram_parts import grouped, two_channels
 
 from hwmodel.dram.energy import DATA_WIRES, core_constants_pj, core_rows, explain, interface_energy
-from hwmodel.dram.engine import load_part, part_names, simulate_dram
+from hwmodel.dram.engine import simulate_dram
 from hwmodel.dram.interface import count_interface
+from hwmodel.parts.part_file import load_part, part_names
 from traces.base.errors import InputError
 
 

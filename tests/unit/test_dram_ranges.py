@@ -17,8 +17,9 @@ from hwmodel.dram.energy import (
     scaled,
     term_ranges,
 )  # fmt: skip
-from hwmodel.dram.engine import load_part, part_names, simulate_dram
+from hwmodel.dram.engine import simulate_dram
 from hwmodel.machine import BusSpec, Machine
+from hwmodel.parts.part_file import load_part, part_names
 from hwmodel.replay import replay
 from traces.base.errors import InputError
 

@@ -7,15 +7,16 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
-from hwmodel.coding import encode
+from hwmodel.coding.codec import encode
 from hwmodel.dram.controller import as_wide, controller_spec
 from hwmodel.dram.energy import data_wire_costs
-from hwmodel.dram.engine import DramEngine, load_part, part_names
+from hwmodel.dram.engine import DramEngine
 from hwmodel.dram.result import DramCounts, DramResult
 from hwmodel.dram.stream import StreamCounts, StreamPlayer, play_runs, side_by_side
 from hwmodel.dram.tables import address_map, channel_of
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import Machine
+from hwmodel.parts.part_file import load_part, part_names
 from hwmodel.replay import replay
 from tests.oracles.stream_oracle import recount
 from traces.base.errors import InputError
@@ -135,7 +136,7 @@ def test_channels_may_be_chosen_by_any_bits_of_the_address() -> None:
 @pytest.mark.parametrize("encoder", ["dbi-ac", "dbi-opt", "base-xor", "base-xor+dbi-dc", "3-lwc", "transition"])
 def test_every_encoder_is_the_one_that_encodes(encoder: str) -> None:
     player, data = StreamPlayer("lpddr4-3200", encoder=encoder), weights(65_536)
-    costs = data_wire_costs("lpddr4-3200")
+    costs = data_wire_costs(load_part("lpddr4-3200"))
     whole = encode(data, encoder, element_bytes=2, bus_bytes=2, block_bytes=32, costs=costs)
     counts = [player.read(data[k : k + 16_384]) for k in range(0, len(data), 16_384)]
     total = sum(counts, StreamCounts())

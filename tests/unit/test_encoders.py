@@ -9,7 +9,7 @@ import pytest
 
 import edgewatt as ew
 from hwmodel.bus import Bus
-from hwmodel.encoders import ENCODERS
+from hwmodel.coding.stage import ENCODERS
 from traces.base.errors import InputError
 
 NAMES = {

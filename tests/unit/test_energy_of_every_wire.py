@@ -8,7 +8,7 @@ import pytest
 
 import edgewatt as ew
 from hwmodel.coding.stage import ENCODERS
-from hwmodel.energy.replay import replay_energy
+from hwmodel.energy.total import replay_energy
 from hwmodel.machine import BusSpec
 from traces.generators.networks import random_layered
 from traces.networks.network import Network

@@ -99,7 +99,7 @@ def test_a_scratchpad_is_counts_times_constants() -> None:
         "scratchpad_leakage": 1000 * wide.leakage_mw,
     }
     assert {row.term: row.energy_pj for row in energy.memory} == pytest.approx(expected)
-    assert result.multiply_adds == 5 * 16 * 2
+    assert result.work.multiply_adds == 5 * 16 * 2
     assert energy.compute_pj == pytest.approx(160 * 0.3)
     assert energy.low_pj < energy.memory_pj + energy.compute_pj < energy.high_pj
 

@@ -102,7 +102,7 @@ def test_published_model_on_the_wires(reference: Path) -> None:
 
 
 def test_energy_follows_the_traffic(reference: Path) -> None:
-    pytest.importorskip("hwmodel.energy.replay")
+    pytest.importorskip("hwmodel.energy.total")
     graph = load(reference / "models" / "swiftnet_vww_uint8.tflite")
     found = schedule(graph)
     before = operator_energy(graph, np.arange(graph.n_nodes), onchip_bytes=65536)

@@ -11,9 +11,9 @@ from oracles.trace_oracle import small_network
 
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding.stage import ENCODERS
-from hwmodel.dram.engine import part_names, simulate_dram
+from hwmodel.dram.engine import simulate_dram
 from hwmodel.machine import BusSpec, EngineSpec, Machine
-from hwmodel.parts.part_file import load_part
+from hwmodel.parts.part_file import load_part, part_names
 from hwmodel.replay import replay
 from hwmodel.replay.hierarchy import burst_trace
 from hwmodel.system.simulation import simulate

@@ -18,7 +18,7 @@ CASES = [
 
 RUN = """
 import json, sys
-from hwmodel.encoders import encode
+from hwmodel.coding.codec import encode
 from test_simd_levels import CASES, stream
 found = []
 for case in CASES:

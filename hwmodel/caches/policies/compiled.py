@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from hwmodel.caches.policy import CACHE_POLICIES, Policy
 
-
-@CACHE_POLICIES.register(
-    "brrip", summary="bimodal re-reference interval prediction, one line in 32 kept longer (Jaleel et al. 2010)"
-)
-class Brrip(Policy):
-    kernel = "brrip"
-
-
-@CACHE_POLICIES.register(
-    "drrip", summary="static or bimodal re-reference interval prediction by set dueling (Jaleel et al. 2010)"
-)
-class Drrip(Policy):
-    kernel = "drrip"
-
-
-@CACHE_POLICIES.register("fifo", summary="first in, first out")
-class Fifo(Policy):
-    kernel = "fifo"
-
-
-@CACHE_POLICIES.register("lru", summary="least recently used")
-class Lru(Policy):
-    kernel = "lru"
+for _name, _summary in (
+    ("brrip", "bimodal re-reference interval prediction, one line in 32 kept longer (Jaleel et al. 2010)"),
+    ("drrip", "static or bimodal re-reference interval prediction by set dueling (Jaleel et al. 2010)"),
+    ("fifo", "first in, first out"),
+    ("lru", "least recently used"),
+    ("random", "seeded random way"),  # the seed of the cache decides, with splitmix64
+    ("srrip", "static re-reference interval prediction, two bits (Jaleel et al. 2010)"),
+):
+    CACHE_POLICIES.register(_name, summary=_summary)(type(_name, (Policy,), {"kernel": _name}))
 
 
 @CACHE_POLICIES.register("min", summary="Belady's MIN: the line used furthest in the future (offline)")
@@ -49,20 +35,8 @@ class TreePlru(Policy):
         return f"needs a power of two of ways, not {ways}" if ways & (ways - 1) else None
 
 
-@CACHE_POLICIES.register("random", summary="seeded random way")
-class Random(Policy):
-    """The seed of the cache decides, with splitmix64."""
-
-    kernel = "random"
-
-
 @CACHE_POLICIES.register("rr", summary="round robin over the ways of a set")
 class RoundRobin(Policy):
     """The ways of a set are filled in turn, which is what fifo does."""
 
     kernel = "fifo"
-
-
-@CACHE_POLICIES.register("srrip", summary="static re-reference interval prediction, two bits (Jaleel et al. 2010)")
-class Srrip(Policy):
-    kernel = "srrip"

@@ -1,6 +1,6 @@
 """Feinberg et al. 2020, Figures 8, 9, 10 and 14: energy, time and L1 traffic by stride, on a GPU with eight channels.
 
-A stride costs no time if the GPU of hwmodel.caches.gpu needs no longer than for the order given. Figure 8 adds the core
+A stride costs no time if the GPU of papers.studies.gpu needs no longer than for the order given. Figure 8 adds the core
 energy of the traffic behind the L2, so a slower stride pays for its time.
 
 The pruned networks are not at hand, and their matrices are large: the first rows of layers of their shapes are taken.
@@ -21,10 +21,10 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, csr_matrix
 
 import edgewatt as ew
-from hwmodel.caches.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
 from hwmodel.dram.energy import wire_constants_pj
 from hwmodel.parts.part import Part
 from papers.figure import Chart, Figure, Job, Row, Table
+from papers.studies.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
 from traces.formats import to_bits
 from traces.trace.spmv import SpmvProblem, lay_out_spmv
 

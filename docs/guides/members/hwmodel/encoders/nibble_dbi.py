@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.coding.coded import Coded
+from hwmodel.bus import Coded
 from hwmodel.coding.stage import ENCODERS, Role, Stage
 
 LOW, HIGH = np.uint8(0x0F), np.uint8(0xF0)

@@ -29,7 +29,7 @@ from traces.trace.chunks import STREAMS
 from traces.trace.spmv import SpmvProblem
 
 if TYPE_CHECKING:
-    from hwmodel.dram.engine import DramResult
+    from hwmodel.dram.result import DramResult
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -153,7 +153,8 @@ def gpu_time(result: GpuResult, spec: GpuSpec, part: Any, controller: Any = None
     part, controller: as in hwmodel.dram.engine.simulate_dram; the part's burst must be the L2's line. Without a
     controller each channel takes its requests from a slice of the L2 of its own (front_end `independent`).
     """
-    from hwmodel.dram.engine import load_part, simulate_dram
+    from hwmodel.dram.engine import simulate_dram
+    from hwmodel.parts.part_file import load_part
 
     loaded = load_part(part)
     if loaded.organisation.burst_bytes != spec.l2.line_bytes:
