@@ -57,6 +57,17 @@ static inline int ew_simd_level(void) {
     return found;
 }
 
+/* The variant of a function that is compiled for a level, or for this machine: NAME_avx512, NAME_avx2, NAME_baseline. */
+#if EDGEWATT_X86
+#define EDGEWATT_AT_MOST_AVX2(name, level) ((level) >= EDGEWATT_LEVEL_AVX2 ? name##_avx2 : name##_baseline)
+#define EDGEWATT_FOR_LEVEL(name, level) \
+    ((level) >= EDGEWATT_LEVEL_AVX512 ? name##_avx512 : EDGEWATT_AT_MOST_AVX2(name, level))
+#else
+#define EDGEWATT_AT_MOST_AVX2(name, level) ((void)(level), name##_baseline)
+#define EDGEWATT_FOR_LEVEL(name, level) EDGEWATT_AT_MOST_AVX2(name, level)
+#endif
+#define EDGEWATT_WITH_AVX2(name) EDGEWATT_AT_MOST_AVX2(name, ew_simd_level())
+
 /* Whether the processor can run EDGEWATT_MASKS, and no lower level is asked for. */
 static inline int ew_has_masks(void) {
 #if EDGEWATT_X86

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/inline.h"
 #include "common/simd.h"
 
 enum {
@@ -63,7 +64,7 @@ static inline float ew_bf16(const uint16_t *weight) { return ew_float((uint32_t)
 #endif
 
 /* Offsets of four sources, in units, by few loads: the kernels are limited by loads. */
-static inline __attribute__((always_inline)) void ew_four_offsets(size_t offset[4], const uint64_t pair[2],
+EW_INLINE void ew_four_offsets(size_t offset[4], const uint64_t pair[2],
                                                                  const int is_narrow) {
     _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++) {
         offset[k] = is_narrow ? (size_t)(uint16_t)(pair[0] >> (16 * k)) * EW_LINE_UNITS
