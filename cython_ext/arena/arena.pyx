@@ -10,7 +10,7 @@ from cython_ext.common.ranges cimport within64
 
 cdef extern from "arena/search.h" nogil:
     ctypedef struct ar_change:
-        int64_t old
+        pass
     ctypedef struct ar_search:
         int32_t n, m
         const int64_t *size, *top
@@ -24,12 +24,11 @@ cdef extern from "arena/search.h" nogil:
         int by_load
         int64_t *load
         int32_t *items, *crossing, *stamp
-        int32_t stamp_now
         int32_t *touched
         uint8_t *placed
         int64_t *best_offset
         ar_change *trail
-        int64_t n_trail, trail_room
+        int64_t trail_room
         int64_t nodes, limit, next_capacity
         int (*tick)(void *) noexcept nogil
         void *caller

@@ -53,23 +53,19 @@ typedef struct {
     int status;
 } ar_search;
 
+/* Note what is about to change; -1 and the status where memory is short. */
 static inline int ar_remember(ar_search *q, int32_t what, int64_t old) {
     if (q->n_trail == q->trail_room) {
         ar_change *grown = (ar_change *)realloc(q->trail, (size_t)q->trail_room * 2 * sizeof *grown);
-        if (!grown) return -1;
+        if (!grown) {
+            q->status = AR_NO_MEMORY;
+            return -1;
+        }
         q->trail = grown;
         q->trail_room *= 2;
     }
     q->trail[q->n_trail].old = old;
     q->trail[q->n_trail++].what = what;
-    return 0;
-}
-
-static inline int ar_remember_rank(ar_search *q, int32_t i) {
-    if (ar_remember(q, INT32_MIN + i, q->rank[i])) {
-        q->status = AR_NO_MEMORY;
-        return -1;
-    }
     return 0;
 }
 
@@ -128,7 +124,7 @@ static inline int ar_place(ar_search *q, int32_t j) {
     for (int32_t k = q->near_start[j]; k < q->near_start[j + 1]; k++) {
         int32_t i = q->near[k];
         if (q->placed[i] || q->least[i] >= end) continue;
-        if (ar_remember(q, i, q->least[i])) { q->status = AR_NO_MEMORY; return 1; }
+        if (ar_remember(q, i, q->least[i])) return 1;
         q->least[i] = end;
         if (end > q->top[i]) { /* too high by itself; by less than a unit perhaps */
             int64_t needs = end + q->size[i] > q->capacity ? end + q->size[i] : q->capacity;
@@ -148,7 +144,7 @@ static inline int ar_place(ar_search *q, int32_t j) {
         int64_t first, needs = ar_makespan(q, s, at, &first);
         if (ar_too_high(q, needs)) return 1;
         if (first > q->floor[s]) {
-            if (ar_remember(q, ~s, q->floor[s])) { q->status = AR_NO_MEMORY; return 1; }
+            if (ar_remember(q, ~s, q->floor[s])) return 1;
             q->floor[s] = first;
         }
     }
@@ -170,7 +166,7 @@ static int ar_rank(ar_search *q, int32_t start, int32_t stop) {
         int64_t most = 0;
         for (int32_t s = q->from[i]; s < q->to[i]; s++) most = q->total[s] > most ? q->total[s] : most;
         q->load[i] = most;
-        if (ar_remember_rank(q, i)) return -1;
+        if (ar_remember(q, INT32_MIN + i, q->rank[i])) return -1;
     }
     /* Shell sort: parts are short and the kernel allocates nothing here */
     for (int32_t gap = (stop - start) / 2; gap > 0; gap = gap == 2 ? 1 : gap * 5 / 11)

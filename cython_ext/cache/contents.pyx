@@ -7,11 +7,9 @@ import numpy as np
 cdef extern from "common/copy.h" nogil:
     void ew_copy_block(uint8_t *to, const uint8_t *source, int64_t n)
 
-ctypedef const uint8_t const_uint8_t
-ctypedef const uint16_t const_uint16_t
 ctypedef fused size_type:
-    const_uint8_t
-    const_uint16_t
+    const uint8_t
+    const uint16_t
 
 
 cdef class _LineData:

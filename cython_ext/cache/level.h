@@ -1,6 +1,8 @@
 /* The look-ups of one level, one after another (cache/sets.h), for every compiled policy; its keys and counts. */
 #pragma once
 
+#include <stdlib.h>
+
 #include "cache/wide.h"
 
 typedef struct { /* what became of misses: those of stores, displaced lines, dirty ones, stores that filled nothing */
@@ -21,9 +23,6 @@ typedef struct { /* what became of misses: those of stores, displaced lines, dir
 #include "cache/lookups.h"
 #undef CORE
 #undef CORE_TARGET
-#define EDGEWATT_BY_LEVEL(name) (ew_simd_level() >= EDGEWATT_LEVEL_AVX2 ? name##_avx2 : name##_baseline)
-#else
-#define EDGEWATT_BY_LEVEL(name) name##_baseline
 #endif
 
 /* Return the loop of a compiled policy for sets of `stride` words, and the policy; null for an unknown name. */
@@ -38,32 +37,11 @@ static ew_loop ew_loop_of(const char *name, int64_t stride, const edgewatt_polic
 #define EDGEWATT_POLICY_LOOP(policy_name) \
     if (strcmp(name, #policy_name) == 0) { \
         *policy = &edgewatt_policy_##policy_name; \
-        return EDGEWATT_BY_LEVEL(ew_lookups_##policy_name); \
+        return EDGEWATT_WITH_AVX2(ew_lookups_##policy_name); \
     }
     EDGEWATT_POLICIES(EDGEWATT_POLICY_LOOP)
 #undef EDGEWATT_POLICY_LOOP
     return 0;
-}
-
-/* Look-ups of a policy known at run time only: written in Python, or of another library. */
-static int64_t ew_lookups_outside(const edgewatt_policy *policy, ew_cache *cache, const uint64_t *keys,
-                                        const int64_t *next_use, int64_t n, uint32_t *missed, uint64_t *displaced) {
-    return EDGEWATT_BY_LEVEL(ew_lookups_any)(policy, cache, keys, next_use, n, missed, displaced);
-}
-
-static int ew_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
-                                   const uint8_t *op, int64_t n, uint64_t limit) {
-    return EDGEWATT_BY_LEVEL(ew_all_good)(address, bytes, halves, op, n, limit);
-}
-
-static int64_t ew_cache_keys(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
-                                   const uint8_t *op, int64_t n, int shift, uint64_t *keys) {
-    return EDGEWATT_BY_LEVEL(ew_keys)(address, bytes, halves, op, n, shift, keys);
-}
-
-static void ew_cache_count_misses(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
-                                 ew_miss_counts *found) {
-    EDGEWATT_BY_LEVEL(ew_count_misses)(keys, missed, displaced, misses, found);
 }
 
 /* Write the transactions of a write-back, allocating level's misses: a dirty victim's write-back, then the fill.
@@ -88,4 +66,48 @@ static int64_t ew_cache_emit(const uint64_t *keys, const uint32_t *missed, const
         n++;
     }
     return n;
+}
+
+/* ---- a growing list of line transactions, kept from call to call */
+
+typedef struct {
+    uint64_t *address;
+    uint16_t *size;
+    uint8_t *is_write;
+    int64_t *access;
+    int64_t n, capacity;
+} ew_transactions;
+
+static int ew_grow(void **array, int64_t bytes) {
+    void *grown = realloc(*array, (size_t)bytes);
+    if (grown) *array = grown;
+    return grown ? 0 : -1;
+}
+
+/* Make room for `extra` more; return 0, or -1 without memory. */
+static int ew_reserve(ew_transactions *out, int64_t extra) {
+    int64_t capacity = out->capacity;
+    if (out->n + extra <= capacity) return 0;
+    while (capacity < out->n + extra) capacity = 2 * capacity + 4096;
+    if (ew_grow((void **)&out->address, capacity * 8) || ew_grow((void **)&out->size, capacity * 2) ||
+        ew_grow((void **)&out->is_write, capacity) || ew_grow((void **)&out->access, capacity * 8))
+        return -1;
+    out->capacity = capacity;
+    return 0;
+}
+
+static void ew_release(ew_transactions *out) {
+    free(out->address);
+    free(out->size);
+    free(out->is_write);
+    free(out->access);
+}
+
+static inline void edgewatt_put(ew_transactions *out, uint64_t address, int64_t size, int is_write,
+                                int64_t access) {
+    out->address[out->n] = address;
+    out->size[out->n] = (uint16_t)size;
+    out->is_write[out->n] = (uint8_t)is_write;
+    out->access[out->n] = access;
+    out->n += 1;
 }

@@ -19,8 +19,7 @@ cdef extern from "cache/policy.h" nogil:
     int EDGEWATT_POLICY_VERSION, EDGEWATT_IN_ORDER, EDGEWATT_IN_TURN, EDGEWATT_EVERY_LOOKUP
     ctypedef struct edgewatt_sets:
         int64_t sets, ways, set_bytes
-        uint8_t *state
-        uint8_t *shared
+        uint8_t *state, *shared
         uint64_t random
         void *owner
         int failed
@@ -42,8 +41,7 @@ cdef extern from "cache/wide.h" nogil:
         uint32_t *recent
         uint64_t *heap
         int64_t room
-        int64_t *now
-        int64_t *tail
+        int64_t *now, *tail
 
 
 cdef extern from "cache/sets.h" nogil:
@@ -56,11 +54,10 @@ cdef extern from "cache/sets.h" nogil:
         int64_t ways, stride
         int allocate
         ew_wide *wide
-    ctypedef int64_t (*ew_loop)(ew_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n,
-                                      uint32_t *missed, uint64_t *displaced) noexcept nogil
+    ctypedef int64_t (*ew_loop)(ew_cache *, const uint64_t *, const int64_t *, int64_t, uint32_t *, uint64_t *) noexcept nogil
 
 
-cdef extern from "cache/transactions.h" nogil:
+cdef extern from "cache/level.h" nogil:
     ctypedef struct Transactions "ew_transactions":
         uint64_t *address
         uint16_t *size
@@ -70,24 +67,20 @@ cdef extern from "cache/transactions.h" nogil:
     int reserve "ew_reserve"(Transactions *out, int64_t extra)
     void release "ew_release"(Transactions *out)
     void put "edgewatt_put"(Transactions *out, uint64_t address, int64_t size, int is_write, int64_t access)
-
-
-cdef extern from "cache/level.h" nogil:
     ctypedef struct ew_miss_counts:
         int64_t stores, evictions, writebacks, skipped
-    void ew_cache_count_misses(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
-                              ew_miss_counts *found)
+    void count_misses "EDGEWATT_WITH_AVX2(ew_count_misses)"(const uint64_t *, const uint32_t *, const uint64_t *, int64_t,
+                                                            ew_miss_counts *)
     ew_loop ew_loop_of(const char *name, int64_t stride, const edgewatt_policy **policy)
     ew_loop ew_wide_loop_of(const char *name)
-    int64_t ew_lookups_outside(const edgewatt_policy *policy, ew_cache *cache, const uint64_t *keys,
-                                     const int64_t *next_use, int64_t n, uint32_t *missed, uint64_t *displaced)
-    int ew_cache_all_good(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
-                                const uint8_t *op, int64_t n, uint64_t limit)
-    int64_t ew_cache_keys(const uint64_t *address, const uint8_t *bytes, const uint16_t *halves,
-                                const uint8_t *op, int64_t n, int shift, uint64_t *keys)
-    int64_t ew_cache_emit(const uint64_t *keys, const uint32_t *missed, const uint64_t *displaced, int64_t misses,
-                                const int64_t *access, int64_t first, int shift, uint64_t *to_address,
-                                uint16_t *to_size, uint8_t *to_write, int64_t *to_access)
+    int64_t lookups_of_any "EDGEWATT_WITH_AVX2(ew_lookups_any)"(
+        const edgewatt_policy *, ew_cache *, const uint64_t *, const int64_t *, int64_t, uint32_t *, uint64_t *)
+    int all_good "EDGEWATT_WITH_AVX2(ew_all_good)"(
+        const uint64_t *, const uint8_t *, const uint16_t *, const uint8_t *, int64_t, uint64_t)
+    int64_t find_keys "EDGEWATT_WITH_AVX2(ew_keys)"(
+        const uint64_t *, const uint8_t *, const uint16_t *, const uint8_t *, int64_t, int, uint64_t *)
+    int64_t ew_cache_emit(const uint64_t *, const uint32_t *, const uint64_t *, int64_t, const int64_t *, int64_t, int,
+                          uint64_t *, uint16_t *, uint8_t *, int64_t *)
 
 
 cdef enum:
@@ -107,7 +100,7 @@ cdef bint _all_good(const uint64_t[::1] address, size_type[::1] size, const uint
         bytes = &size[0]
     else:
         halves = &size[0]
-    return ew_cache_all_good(&address[0], bytes, halves, &op[0], address.shape[0], limit)
+    return all_good(&address[0], bytes, halves, &op[0], address.shape[0], limit)
 
 
 def first_bad_access(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, uint64_t limit):
@@ -207,7 +200,7 @@ cdef class CacheKernel:
     cdef uint8_t[::1] noted  # of the next call of `access`: whether each look-up missed
     cdef int64_t noted_from
     cdef bint needs_future, knows_future, noting
-    cdef int64_t position, sets, first_access
+    cdef int64_t position, sets, first_access, stores_here  # of the block of look-ups
     cdef int line_shift, through, one_to_one
     cdef readonly int64_t loads, stores, load_lookups, store_lookups, load_misses, store_misses, evictions, writebacks
     cdef readonly int64_t fills, through_writes
@@ -298,20 +291,6 @@ cdef class CacheKernel:
             np.array(<uint8_t[:out.n]>out.is_write),
             np.array(<int64_t[:out.n]>out.access),
         )
-
-    def lookups(self, const uint64_t[::1] address, size_type[::1] size):
-        """Return uint64: the line number of every look-up these accesses would make; the state stays as it is."""
-        cdef int64_t i, k = 0
-        cdef uint64_t line, last
-        cdef uint64_t[::1] lines = np.empty(_count_lookups(self, address, size), np.uint64)
-        for i in range(address.shape[0]):
-            line = address[i] >> self.line_shift
-            last = (address[i] + size[i] - 1) >> self.line_shift
-            while line <= last:
-                lines[k] = line
-                k += 1
-                line += 1
-        return np.asarray(lines)
 
     def resident(self):
         """Return (line numbers, dirty) of the lines held, uint64 and bool, by ascending line."""
@@ -410,9 +389,10 @@ cdef int64_t _expand(CacheKernel self, const uint8_t[::1] op, const uint64_t[::1
             bytes = &size[i]
         else:
             halves = &size[i]
-        stores = ew_cache_keys(&address[i], bytes, halves, &op[i], n, shift, &self.keys[0])
+        stores = find_keys(&address[i], bytes, halves, &op[i], n, shift, &self.keys[0])
     if stores >= 0:
         self.one_to_one = 1
+        self.stores_here = stores
         self.stores += stores
         self.loads += n - stores
         self.store_lookups += stores
@@ -439,6 +419,7 @@ cdef int64_t _expand(CacheKernel self, const uint8_t[::1] op, const uint64_t[::1
             self.stores += op[i]
             self.loads += 1 - op[i]
             i += 1
+    self.stores_here = stores
     self.store_lookups += stores
     self.load_lookups += m - stores
     access[0] = i
@@ -459,7 +440,7 @@ cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] ad
     if self.loop != NULL:
         misses = self.loop(&self.core, &self.keys[0], next_use, m, &self.missed[0], &self.displaced[0])
     else:
-        misses = ew_lookups_outside(
+        misses = lookups_of_any(
             self.policy, &self.core, &self.keys[0], next_use, m, &self.missed[0], &self.displaced[0])
         if self.core.sets.failed:
             return -1
@@ -468,15 +449,14 @@ cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] ad
         for j in range(misses):
             self.noted[self.noted_from + self.missed[j]] = 1
         self.noted_from += m
-    ew_cache_count_misses(&self.keys[0], &self.missed[0], &self.displaced[0], misses, &found)
+    count_misses(&self.keys[0], &self.missed[0], &self.displaced[0], misses, &found)
     self.store_misses += found.stores
     self.load_misses += misses - found.stores
     self.evictions += found.evictions
     self.writebacks += found.writebacks
     self.fills += misses - found.skipped
     if not emit:
-        if self.through or found.skipped:
-            self.through_writes += _count_through(self, m) if self.through else found.skipped
+        self.through_writes += self.stores_here if self.through else found.skipped
         return 0
     if reserve(out, 3 * m if self.through else 2 * misses + 1):
         return -1
@@ -499,13 +479,6 @@ cdef int _look_up(CacheKernel self, int64_t m, bint emit, const uint64_t[::1] ad
         if self.keys[k] & 1:
             _emit_store(self, k, address, size, out)
     return 0
-
-
-cdef int64_t _count_through(CacheKernel self, int64_t m) noexcept nogil:
-    cdef int64_t k, stores = 0
-    for k in range(m):
-        stores += self.keys[k] & 1
-    return stores
 
 
 cdef inline void _emit_miss(CacheKernel self, int64_t k, uint64_t victim, const uint64_t[::1] address, size_type[::1] size,

@@ -1,7 +1,7 @@
 /* The look-ups of every policy, compiled plain and for AVX2: level.h includes this file with CORE and CORE_TARGET set.
  * `policy` is a constant in all uses but one, so its flags and functions are folded into the loop. */
 
-CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(ew_look_up)(
+CORE_TARGET EW_INLINE int64_t CORE(ew_look_up)(
     const edgewatt_policy *policy, int trusted, ew_cache *cache, const uint64_t *keys, const int64_t *next_use,
     int64_t n, uint32_t *missed, uint64_t *displaced) {
     const int in_order = policy->flags & EDGEWATT_IN_ORDER, in_turn = policy->flags & EDGEWATT_IN_TURN;
@@ -67,6 +67,7 @@ CORE_TARGET static inline __attribute__((always_inline)) int64_t CORE(ew_look_up
 EDGEWATT_POLICIES(EDGEWATT_LOOKUPS)
 #undef EDGEWATT_LOOKUPS
 
+/* A policy known at run time only: written in Python, or of another library. */
 CORE_TARGET static int64_t CORE(ew_lookups_any)(const edgewatt_policy *policy, ew_cache *cache,
                                                       const uint64_t *keys, const int64_t *next_use, int64_t n,
                                                       uint32_t *missed, uint64_t *displaced) {

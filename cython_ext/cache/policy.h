@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "common/random.h"
+
 #define EDGEWATT_POLICY_VERSION 1
 
 enum {
@@ -48,13 +50,9 @@ static inline void *edgewatt_set_state(edgewatt_sets *sets, uint64_t set) {
     return sets->state + (int64_t)set * sets->set_bytes;
 }
 
-/* Sebastiano Vigna's splitmix64 (public domain algorithm), reduced to [0, n) by multiplication. */
+/* A number below n, by multiplication. */
 static inline uint64_t edgewatt_draw(edgewatt_sets *sets, uint64_t n) {
-    uint64_t z = (sets->random += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    z ^= z >> 31;
-    return ((z >> 32) * n) >> 32;
+    return ((ew_splitmix64(&sets->random) >> 32) * n) >> 32;
 }
 
 #endif

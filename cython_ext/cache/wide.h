@@ -8,6 +8,7 @@
 #pragma once
 
 #include "cache/sets.h"
+#include "common/inline.h"
 
 #define EW_WIDE_WAY_BITS 24
 #define EW_WIDE_LATEST (((uint64_t)1 << (64 - EW_WIDE_WAY_BITS)) - 1)
@@ -134,7 +135,7 @@ static inline int64_t ew_wide_latest(ew_wide *wide, uint64_t set, uint64_t *last
 
 enum { EW_WIDE_LRU, EW_WIDE_FIFO, EW_WIDE_MIN };
 
-static inline __attribute__((always_inline)) int64_t ew_wide_look_up(
+EW_INLINE int64_t ew_wide_look_up(
     const int policy, ew_cache *cache, const uint64_t *keys, const int64_t *next_use, int64_t n, uint32_t *missed,
     uint64_t *displaced) {
     ew_wide *wide = cache->wide;

@@ -48,15 +48,6 @@ CDR_INLINE int CDR_NAME(cdr_bits)(CDR_LANE x) {
 
 CDR_INLINE CDR_LANE CDR_NAME(cdr_all)(int64_t x) { return x - (CDR_LANE){0}; }
 
-CDR_INLINE CDR_LANE CDR_NAME(cdr_lengths)(int skip) {
-#ifdef CDR_NARROW
-    return (CDR_LANE){1, 2, 3, 4} + skip;
-#else
-    (void)skip;
-    return (CDR_LANE){1, 2, 3, 4, 5, 6, 7, 8};
-#endif
-}
-
 /* All ones where a bit is set. */
 CDR_INLINE CDR_LANE CDR_NAME(cdr_mask)(int bits, int skip) {
 #ifdef CDR_NARROW

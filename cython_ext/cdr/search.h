@@ -7,7 +7,7 @@
 #include "cdr/stride.h"
 #include "common/random.h"
 
-enum { CDR_LIGHT = 8, CDR_SEGMENT = CDR_LANES };
+enum { CDR_LIGHT = 8 };
 
 typedef struct {
     int from, to, reversed; /* old slots, from <= to */
@@ -108,7 +108,6 @@ static void cdr_apply(cdr_search *q, int lo, const cdr_piece *pieces, int count,
 }
 
 static inline int cdr_try(cdr_search *q, int lo, const cdr_piece *pieces, int count) {
-    if (lo < 1 || pieces[count - 1].to > q->s->n) return 0;
     int delta = cdr_delta(q, lo, pieces, count);
     if (delta >= 0) return 0;
     cdr_apply(q, lo, pieces, count, delta);
@@ -123,12 +122,7 @@ static int cdr_exchange(cdr_search *q, int i, int a, int reverse_a, int j, int b
     if (b) pieces[count++] = (cdr_piece){j, j + b - 1, reverse_b};
     if (i + a < j) pieces[count++] = (cdr_piece){i + a, j - 1, 0};
     if (a) pieces[count++] = (cdr_piece){i, i + a - 1, reverse_a};
-    if (count == 0) return 0;
-    /* the last piece laid down must end the range for cdr_try's bound check */
-    int delta = cdr_delta(q, i, pieces, count);
-    if (delta >= 0) return 0;
-    cdr_apply(q, i, pieces, count, delta);
-    return 1;
+    return count && cdr_try(q, i, pieces, count);
 }
 
 /* Put tuple a, in slot j, right before tuple b, in slot i, with l - 1 more tuples, and give up the pair now ending in b:

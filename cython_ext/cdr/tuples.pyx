@@ -1,19 +1,15 @@
 """Orders of tuples inside strides that send few ones or toggles (model: cost.h; meaning: reorder.tuples)."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free, malloc
+
+import numpy as np
 
 from cython_ext.common.checks cimport need
 
 cdef extern from "cdr/stride.h" nogil:
-    enum:
-        CDR_OPEN
-        CDR_CLASSES
+    enum: CDR_OPEN, CDR_CLASSES
     ctypedef struct cdr_stride:
-        int n
-        int words
-        int dbi
-        int symmetric
+        int n, words, dbi, symmetric
         const uint64_t *out
         const uint64_t *in_ "in"
         uint64_t keep[8][2]
@@ -38,11 +34,9 @@ GREEDY = 0
 SEARCH = 2
 
 cdef struct Workspace:
-    uint64_t *out
-    uint64_t *in_
+    uint64_t *out, *in_
     uint8_t *slot_class
-    int *tour
-    int *scratch
+    int *tour, *scratch
     int64_t *place
 
 
@@ -94,25 +88,22 @@ def order_strides(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
     cdef uint64_t state
     cdef int failed = 0
     _check(out_words, in_words, keep, slot_class, bounds, first, last, order)
-    _reserve(&space, &s, words, longest, keep, dbi, symmetric)
-    try:
-        with nogil:
-            for k in range(first, last):
-                start = bounds[k]
-                n = bounds[k + 1] - start
-                if n == 0:
-                    continue
-                _fill(&s, &space, out_words, in_words, slot_class, bounds, k, order, refine)
-                state = seed ^ (<uint64_t>(before + k) * 0x9e3779b97f4a7c15u)
-                if _solve(&s, &space, method, refine, <int64_t>(kicks_per_tuple * n), ew_splitmix64(&state)):
-                    failed = 1
-                    break
-                for i in range(n):
-                    order[start + i] = space.place[space.tour[i + 1]]
-        if failed:
-            raise MemoryError
-    finally:
-        _release(&space)
+    held = _reserve(&space, &s, words, longest, keep, dbi, symmetric)
+    with nogil:
+        for k in range(first, last):
+            start = bounds[k]
+            n = bounds[k + 1] - start
+            if n == 0:
+                continue
+            _fill(&s, &space, out_words, in_words, slot_class, bounds, k, order, refine)
+            state = seed ^ (<uint64_t>(before + k) * 0x9e3779b97f4a7c15u)
+            if _solve(&s, &space, method, refine, <int64_t>(kicks_per_tuple * n), ew_splitmix64(&state)):
+                failed = 1
+                break
+            for i in range(n):
+                order[start + i] = space.place[space.tour[i + 1]]
+    if failed:
+        raise MemoryError
 
 
 def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words, const uint64_t[:, ::1] keep,
@@ -133,45 +124,42 @@ def stride_bounds(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_wo
         before -= 1
     _check(out_words, in_words, keep, slot_class, bounds, before, last, order)
     need(bound.shape[0] >= last, "a bound for each stride")
-    _reserve(&space, &s, words, longest, keep, dbi, symmetric)
-    try:
-        with nogil:
-            for k in range(first, last):
-                start = bounds[k]
-                n = bounds[k + 1] - start
-                bound[k] = 0
-                if n == 0:
-                    continue
-                _fill(&s, &space, out_words, in_words, slot_class, bounds, k, order, False)
-                space.slot_class[n + 1] = CDR_OPEN
-                if cdr_open(&s):
-                    failed = 1
-                    break
-                space.tour[0] = n
-                space.tour[n + 1] = n
+    held = _reserve(&space, &s, words, longest, keep, dbi, symmetric)
+    with nogil:
+        for k in range(first, last):
+            start = bounds[k]
+            n = bounds[k + 1] - start
+            bound[k] = 0
+            if n == 0:
+                continue
+            _fill(&s, &space, out_words, in_words, slot_class, bounds, k, order, False)
+            space.slot_class[n + 1] = CDR_OPEN
+            if cdr_open(&s):
+                failed = 1
+                break
+            space.tour[0] = n
+            space.tour[n + 1] = n
+            for i in range(n):
+                space.tour[i + 1] = i
+                space.scratch[i] = cdr_compute(&s, space.slot_class[1], n, i)
+            found = cdr_total(&s, space.tour)
+            before = k - 1  # any tuple of the stride before may come last there
+            while before >= 0 and bounds[before + 1] == bounds[before]:
+                before -= 1
+            for j in range(bounds[before] if before >= 0 else start, start):
+                for w in range(words):
+                    space.out[n * words + w] = out_words[order[j], w]
                 for i in range(n):
-                    space.tour[i + 1] = i
-                    space.scratch[i] = cdr_compute(&s, space.slot_class[1], n, i)
-                found = cdr_total(&s, space.tour)
-                before = k - 1  # any tuple of the stride before may come last there
-                while before >= 0 and bounds[before + 1] == bounds[before]:
-                    before -= 1
-                for j in range(bounds[before] if before >= 0 else start, start):
-                    for w in range(words):
-                        space.out[n * words + w] = out_words[order[j], w]
-                    for i in range(n):
-                        cost = cdr_compute(&s, space.slot_class[1], n, i)
-                        if cost < space.scratch[i]:
-                            space.scratch[i] = cost
-                bound[k] = cdr_bound(&s, space.scratch, found, rounds)
-                cdr_close(&s)
-                if bound[k] < 0:
-                    failed = 1
-                    break
-        if failed:
-            raise MemoryError
-    finally:
-        _release(&space)
+                    cost = cdr_compute(&s, space.slot_class[1], n, i)
+                    if cost < space.scratch[i]:
+                        space.scratch[i] = cost
+            bound[k] = cdr_bound(&s, space.scratch, found, rounds)
+            cdr_close(&s)
+            if bound[k] < 0:
+                failed = 1
+                break
+    if failed:
+        raise MemoryError
 
 
 cdef int64_t _longest(const int64_t[::1] bounds, int64_t first, int64_t last) except -1:
@@ -201,37 +189,22 @@ cdef int _check(const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_word
     return 0
 
 
-cdef int _reserve(Workspace *space, cdr_stride *s, int64_t words, int64_t longest, const uint64_t[:, ::1] keep, bint dbi,
-                  bint symmetric) except -1:
+cdef object _reserve(Workspace *space, cdr_stride *s, int64_t words, int64_t longest, const uint64_t[:, ::1] keep, bint dbi,
+                     bint symmetric):
+    """Set the workspace and the stride up; return what the workspace lies in."""
     cdef int64_t k, w
-    space.out = <uint64_t *>malloc(8 * words * (longest + 1))
-    space.in_ = <uint64_t *>malloc(8 * words * (longest + 1))
-    space.slot_class = <uint8_t *>malloc(longest + 2)
-    space.tour = <int *>malloc(sizeof(int) * (longest + 2))
-    space.scratch = <int *>malloc(sizeof(int) * (longest + 2))
-    space.place = <int64_t *>malloc(sizeof(int64_t) * (longest + 1))
-    if not (space.out and space.in_ and space.slot_class and space.tour and space.scratch and space.place):
-        _release(space)
-        raise MemoryError
-    s.words = words
-    s.dbi = dbi
-    s.symmetric = symmetric
-    s.out = space.out
-    s.in_ = space.in_
-    s.slot_class = space.slot_class
+    cdef uint64_t[:, ::1] both = np.empty((2, words * (longest + 1)), np.uint64)
+    cdef uint8_t[::1] classes = np.empty(longest + 2, np.uint8)
+    cdef int[:, ::1] tours = np.empty((2, longest + 2), np.intc)
+    cdef int64_t[::1] place = np.empty(longest + 1, np.int64)
+    space.out, space.in_, space.slot_class = &both[0, 0], &both[1, 0], &classes[0]
+    s.out, s.in_, s.slot_class = space.out, space.in_, space.slot_class
+    space.tour, space.scratch, space.place = &tours[0, 0], &tours[1, 0], &place[0]
+    s.words, s.dbi, s.symmetric = words, dbi, symmetric
     for k in range(CDR_CLASSES):
         for w in range(2):
             s.keep[k][w] = keep[k, w] if w < words else 0
-    return 0
-
-
-cdef void _release(Workspace *space) noexcept:
-    free(space.out)
-    free(space.in_)
-    free(space.slot_class)
-    free(space.tour)
-    free(space.scratch)
-    free(space.place)
+    return both, classes, tours, place
 
 
 cdef void _fill(cdr_stride *s, Workspace *space, const uint64_t[:, ::1] out_words, const uint64_t[:, ::1] in_words,

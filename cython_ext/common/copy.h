@@ -6,6 +6,7 @@
 
 static inline void ew_copy_block(uint8_t *to, const uint8_t *from, int64_t n) {
     switch (n) {
+    case 1: *to = *from; break;
     case 2: memcpy(to, from, 2); break;
     case 4: memcpy(to, from, 4); break;
     case 8: memcpy(to, from, 8); break;

@@ -20,11 +20,7 @@ typedef struct {
 
 /* Ask for the ends of a connection. What lies nowhere is not fetched. */
 static inline void ew_fetch_ends(const int32_t *ends, int64_t edge) {
-#if defined(__GNUC__) || defined(__clang__)
     __builtin_prefetch((const void *)((uintptr_t)ends + 8 * (uintptr_t)edge));
-#else
-    (void)ends, (void)edge;
-#endif
 }
 
 /* Put the ends of the connections at the places [from, to) of the order into source and target; return whether they

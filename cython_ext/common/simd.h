@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
+#if defined(__x86_64__)
 #define EDGEWATT_X86 1
 #include <immintrin.h>
 #define EDGEWATT_AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt,lzcnt,fma")))
@@ -26,19 +26,11 @@
 #define EDGEWATT_DEBUG_BUILD 0
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
-#define EDGEWATT_LOAD(place) __atomic_load_n(&(place), __ATOMIC_RELAXED)
-#define EDGEWATT_STORE(place, value) __atomic_store_n(&(place), (value), __ATOMIC_RELAXED)
-#else
-#define EDGEWATT_LOAD(place) (place)
-#define EDGEWATT_STORE(place, value) ((place) = (value))
-#endif
-
 enum { EDGEWATT_BASELINE = 0, EDGEWATT_LEVEL_AVX2 = 1, EDGEWATT_LEVEL_AVX512 = 2 };
 
 static inline int ew_simd_level(void) {
     static int level = -1; /* threads that come first together find the same */
-    int found = EDGEWATT_LOAD(level);
+    int found = __atomic_load_n(&level, __ATOMIC_RELAXED);
     if (found >= 0) return found;
     found = EDGEWATT_BASELINE;
 #if EDGEWATT_X86
@@ -53,21 +45,32 @@ static inline int ew_simd_level(void) {
     const char *wish = getenv("EDGEWATT_SIMD");
     if (wish && !strcmp(wish, "baseline")) found = EDGEWATT_BASELINE;
     if (wish && !strcmp(wish, "avx2") && found > EDGEWATT_LEVEL_AVX2) found = EDGEWATT_LEVEL_AVX2;
-    EDGEWATT_STORE(level, found);
+    __atomic_store_n(&level, found, __ATOMIC_RELAXED);
     return found;
 }
+
+/* The variant of a function that is compiled for a level, or for this machine: NAME_avx512, NAME_avx2, NAME_baseline. */
+#if EDGEWATT_X86
+#define EDGEWATT_AT_MOST_AVX2(name, level) ((level) >= EDGEWATT_LEVEL_AVX2 ? name##_avx2 : name##_baseline)
+#define EDGEWATT_FOR_LEVEL(name, level) \
+    ((level) >= EDGEWATT_LEVEL_AVX512 ? name##_avx512 : EDGEWATT_AT_MOST_AVX2(name, level))
+#else
+#define EDGEWATT_AT_MOST_AVX2(name, level) ((void)(level), name##_baseline)
+#define EDGEWATT_FOR_LEVEL(name, level) EDGEWATT_AT_MOST_AVX2(name, level)
+#endif
+#define EDGEWATT_WITH_AVX2(name) EDGEWATT_AT_MOST_AVX2(name, ew_simd_level())
 
 /* Whether the processor can run EDGEWATT_MASKS, and no lower level is asked for. */
 static inline int ew_has_masks(void) {
 #if EDGEWATT_X86
     static int known = -1; /* threads that come first together find the same */
-    int found = EDGEWATT_LOAD(known);
+    int found = __atomic_load_n(&known, __ATOMIC_RELAXED);
     if (found >= 0) return found;
     const char *wish = getenv("EDGEWATT_SIMD");
     found = ew_simd_level() >= EDGEWATT_LEVEL_AVX2 && !(wish && !strcmp(wish, "avx2")) &&
             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
             __builtin_cpu_supports("avx512dq");
-    EDGEWATT_STORE(known, found);
+    __atomic_store_n(&known, found, __ATOMIC_RELAXED);
     return found;
 #else
     return 0;

@@ -126,7 +126,7 @@ static inline void credit_refresh(const dram_engine *e, dram_bank *bank) {
 }
 
 /* Record a command and let every constraint that follows from it hold. `bank` is NULL for a rank command. */
-static EW_INLINED void record(dram_engine *e, int64_t t, const int command, int r, dram_bank *bank, const dram_node *node) {
+EW_INLINE void record(dram_engine *e, int64_t t, const int command, int r, dram_bank *bank, const dram_node *node) {
     dram_rank *rank = &e->rank[r];
     const dram_gaps(*gaps)[COMMANDS] = e->tables->gaps;
     if (command != RD && command != WR) account(rank, t); /* after which it is as open as before */
@@ -254,7 +254,7 @@ static void activate(dram_engine *e, int64_t t, dram_bank *bank, const dram_node
 
 static void precharge(dram_engine *e, int64_t t, dram_bank *bank) { record(e, t, PRE, bank->rank, bank, NULL); }
 
-static EW_INLINED void issue_column(dram_engine *e, int64_t t, int command, dram_bank *bank, const dram_node *node) {
+EW_INLINE void issue_column(dram_engine *e, int64_t t, int command, dram_bank *bank, const dram_node *node) {
     if (command == RD) record(e, t, RD, bank->rank, bank, node);
     else issue(e, t, command, bank->rank, bank, node);
 }
@@ -321,9 +321,7 @@ static void leave(dram_engine *e, int64_t t, dram_bank *bank, int32_t k, int com
         node = &e->pool[k];
         complete(e, node->id, node->accepted, done);
         note_latency(e, done - node->accepted);
-        e->flight_done[e->flight_tail] = done;
-        e->flight_line[e->flight_tail] = node->line;
-        e->flight_tail = e->flight_tail + 1 == e->flight_size ? 0 : e->flight_tail + 1;
+        send_back(&e->flight, done, node->line);
         e->free_nodes[e->n_free++] = k;
         e->pending--;
         e->pending_reads--;

@@ -93,7 +93,16 @@ edgewatt_dram_energy_pj edgewatt_dram_energy_read(edgewatt_dram_energy *m, int64
 
 #include <stdio.h>
 
+#include "common/heap.h"
 #include "dram/memory.h"
+
+typedef struct { int64_t clock, order, accepted; uint64_t id; } edgewatt_completion;
+
+static int completion_before(const edgewatt_completion *a, const edgewatt_completion *b) {
+    return a->clock != b->clock ? a->clock < b->clock : a->order < b->order;
+}
+
+EW_HEAP(completion, edgewatt_completion)
 
 struct edgewatt_dram {
     dram_tables tables;
@@ -103,8 +112,7 @@ struct edgewatt_dram {
     double clock_ns;
     int64_t clock, burst_bytes;
     int32_t sent; /* requests accepted in the present clock */
-    /* Completions whose clock is still to come, a heap by clock and order. */
-    struct { int64_t clock, order, accepted; uint64_t id; } *heap;
+    edgewatt_completion *heap; /* those whose clock is still to come */
     int64_t heap_length, heap_size, order;
     int short_of_memory;
     uint64_t address;
@@ -114,17 +122,6 @@ struct edgewatt_dram {
 
 /* Whether the commands of a clock go before its requests come (memory.h: step), else when it passes. */
 static int commands_first(const edgewatt_dram *m) { return m->tables.c.pooled; }
-
-static int heap_less(const edgewatt_dram *m, int64_t a, int64_t b) {
-    if (m->heap[a].clock != m->heap[b].clock) return m->heap[a].clock < m->heap[b].clock;
-    return m->heap[a].order < m->heap[b].order;
-}
-
-static void heap_swap(edgewatt_dram *m, int64_t a, int64_t b) {
-    __typeof__(*m->heap) kept = m->heap[a];
-    m->heap[a] = m->heap[b];
-    m->heap[b] = kept;
-}
 
 static void collect_done(edgewatt_dram *m) {
     dram_output *out = &m->memory->out;
@@ -136,10 +133,9 @@ static void collect_done(edgewatt_dram *m) {
             m->heap = EW_FOR(m->heap) grown;
             m->heap_size = size;
         }
-        int64_t at = m->heap_length++;
-        m->heap[at].clock = out->done_cycle[k], m->heap[at].order = m->order++;
-        m->heap[at].accepted = out->done_accepted[k], m->heap[at].id = (uint64_t)out->done_id[k];
-        for (; at > 0 && heap_less(m, at, (at - 1) / 2); at = (at - 1) / 2) heap_swap(m, at, (at - 1) / 2);
+        const edgewatt_completion done = {
+            out->done_cycle[k], m->order++, out->done_accepted[k], (uint64_t)out->done_id[k]};
+        completion_put(m->heap, &m->heap_length, done);
     }
     out->n_done = 0;
 }
@@ -147,18 +143,8 @@ static void collect_done(edgewatt_dram *m) {
 static void report_done(edgewatt_dram *m, int64_t until) { /* all that are done by clock `until`, in order */
     collect_done(m);
     while (m->heap_length && m->heap[0].clock <= until) {
-        int64_t clock = m->heap[0].clock, accepted = m->heap[0].accepted;
-        uint64_t id = m->heap[0].id;
-        m->heap[0] = m->heap[--m->heap_length];
-        for (int64_t at = 0;;) {
-            int64_t least = at, left = 2 * at + 1;
-            if (left < m->heap_length && heap_less(m, left, least)) least = left;
-            if (left + 1 < m->heap_length && heap_less(m, left + 1, least)) least = left + 1;
-            if (least == at) break;
-            heap_swap(m, at, least);
-            at = least;
-        }
-        if (m->done) m->done(m->user, id, accepted, clock);
+        const edgewatt_completion done = completion_pop(m->heap, &m->heap_length);
+        if (m->done) m->done(m->user, done.id, done.accepted, done.clock);
     }
 }
 
@@ -243,7 +229,7 @@ edgewatt_dram *edgewatt_dram_open(const char *path, edgewatt_dram_done done, voi
 
 void edgewatt_dram_close(edgewatt_dram *m) {
     if (!m) return;
-    dram_free(m->memory);
+    free(m->memory);
     free(m->heap);
     free(m);
 }

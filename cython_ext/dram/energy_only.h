@@ -135,7 +135,7 @@ edgewatt_dram_energy *edgewatt_dram_energy_open(const char *path, int dbi, char 
 
 void edgewatt_dram_energy_close(edgewatt_dram_energy *m) {
     if (!m) return;
-    dram_free(m->memory);
+    free(m->memory);
     free(m);
 }
 

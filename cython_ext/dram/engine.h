@@ -147,7 +147,7 @@ static void issue_for(dram_engine *e, int64_t t, dram_bank *bank, const uint64_t
 
 /* Of the banks that ask for a command on some wires (`look`) take the next in turn, and issue it if it goes over `wires`.
  * Returns the wires that it went over. */
-static EW_INLINED int issue_in_turn(dram_engine *e, int64_t t, const int look, const int wires, int64_t *next) {
+EW_INLINE int issue_in_turn(dram_engine *e, int64_t t, const int look, const int wires, int64_t *next) {
     uint64_t can[NEXT_KINDS] = {0};
     const int64_t when = find_issuable(e, t, e->refreshing || e->extras || e->c->power_down_cycles ? barred_banks(e) : 0, can, 0);
     const uint64_t rows = can[NEXT_ACT] | can[NEXT_PRE] | can[NEXT_RFM];
@@ -166,7 +166,7 @@ static EW_INLINED int issue_in_turn(dram_engine *e, int64_t t, const int look, c
 }
 
 /* Issue one command, if one can go over these wires: a refresh that is due, or what a bank asks for, the banks in turn. */
-static EW_INLINED int issue_one(dram_engine *e, int64_t t, const int wires, int64_t *next) {
+EW_INLINE int issue_one(dram_engine *e, int64_t t, const int wires, int64_t *next) {
     if (wires & ROW_WIRES)
         for (int r = 0; r < e->c->ranks; r++)
             if (e->rank[r].refresh_first && !e->rank[r].resting && try_refresh(e, t, r, next)) return ROW_WIRES;
@@ -198,7 +198,7 @@ static void learn_idle_limit(const dram_engine *e, dram_bank *bank, int32_t row)
     bank->idle_row = NONE;
 }
 
-static EW_INLINED int move_from(dram_engine *e, int kind, int32_t *queue, int32_t *length, int32_t *blocked) {
+EW_INLINE int move_from(dram_engine *e, int kind, int32_t *queue, int32_t *length, int32_t *blocked) {
     const uint64_t room = e->banks_with_room;
     if (!(e->waiting_banks[kind] & room)) return 0;
     for (int at = *blocked; at < *length; at++) {
@@ -231,12 +231,12 @@ static EW_INLINED int move_from(dram_engine *e, int kind, int32_t *queue, int32_
     return 0;
 }
 
-static EW_INLINED int move_read(dram_engine *e) { return move_from(e, 0, e->read_queue, &e->reads_waiting, &e->reads_blocked); }
+EW_INLINE int move_read(dram_engine *e) { return move_from(e, 0, e->read_queue, &e->reads_waiting, &e->reads_blocked); }
 static int move_write(dram_engine *e) { return move_from(e, 1, e->write_queue, &e->writes_waiting, &e->writes_blocked); }
 
 /* Move one request to its bank: writes while draining, else reads. A write that is done by its command is waited for
  * like a read, so where nothing else is to be done such writes do not wait for more. */
-static EW_INLINED int move_request(dram_engine *e, int flush) {
+EW_INLINE int move_request(dram_engine *e, int flush) {
     if (e->c->strict_order) return !e->queued && move_read(e);
     if (!e->draining) {
         if (e->writes_waiting >= e->c->write_high) e->draining = e->writes_waiting - e->c->write_low;
@@ -271,7 +271,7 @@ static inline int can_move(const dram_engine *e, int flush) {
 #include "dram/pooled.h"
 
 /* End a cycle: move a request to its bank, and find the next cycle. next: that without what was issued or moves. */
-static EW_INLINED void end_cycle(dram_engine *e, int64_t t, int flush, int issued, int64_t next) {
+EW_INLINE void end_cycle(dram_engine *e, int64_t t, int flush, int issued, int64_t next) {
     int moved = move_request(e, flush);
     /* Another request may move in the next clock; and where a rank looks at what is queued for it, that has changed. */
     const int reads_can = (e->waiting_banks[0] & e->banks_with_room) != 0, full = e->writes_waiting >= e->c->write_high;

@@ -8,38 +8,16 @@ import numpy as np
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from cython_ext.common.checks cimport need
 
 cdef extern from "dram/stream.h" nogil:
-    enum: COMMANDS
-    enum: SCOPES
-    enum: MAX_BANKS
-    enum: MAX_CHANNELS
-    enum: MAX_PORTS
-    enum: MAX_FIELDS
-    enum: MAX_WIRES
-    enum: MAX_BEATS
-    enum: N_SETTINGS
-    enum: N_COUNTS
-    enum: BACKGROUNDS
-    enum: ROW_BIT
-    enum: COLUMN_BIT
-    enum: BANK_BIT
-    enum: GROUP_BIT
-    enum: PAGE_OPEN
-    enum: PAGE_CLOSED
-    enum: PAGE_ADAPTIVE
-    enum: PAGE_STRICT
-    enum: REFRESH_NONE
-    enum: REFRESH_ALL_BANK
-    enum: REFRESH_PER_BANK
-    enum: RUN_DONE
-    enum: RUN_NEEDS_INPUT
-    enum: RUN_OUTPUT_FULL
-    enum: RUN_SLICE
-    enum: RUN_STUCK
+    enum: COMMANDS, SCOPES, MAX_BANKS, MAX_CHANNELS, MAX_PORTS, MAX_FIELDS, MAX_WIRES, MAX_BEATS, N_SETTINGS, N_COUNTS
+    enum: BACKGROUNDS, ROW_BIT, COLUMN_BIT, BANK_BIT, GROUP_BIT
+    enum: PAGE_OPEN, PAGE_CLOSED, PAGE_ADAPTIVE, PAGE_STRICT, REFRESH_NONE, REFRESH_ALL_BANK, REFRESH_PER_BANK
+    enum: RUN_DONE, RUN_NEEDS_INPUT, RUN_OUTPUT_FULL, RUN_SLICE, RUN_STUCK
     int64_t NEVER
     ctypedef struct dram_setting:
         const char *name
@@ -50,16 +28,12 @@ cdef extern from "dram/stream.h" nogil:
         uint32_t constant
         uint32_t mask[32]
         int32_t n_pieces
-        uint8_t source[32]
-        uint8_t target[32]
+        uint8_t source[32], target[32]
     ctypedef struct dram_config:
         int64_t gap[4][18][18]
         int64_t wire_cycles[18]
         int32_t ranks, pseudo_channels, n_fields, ca_wires, offset_bits
-        int32_t field_kind[16]
-        int32_t field_source[16]
-        int32_t field_bits[16]
-        int32_t field_target[16]
+        int32_t field_kind[16], field_source[16], field_bits[16], field_target[16]
         int32_t ca_beats[18]
         dram_levels ca_level[18][8]
     ctypedef struct dram_tables:
@@ -74,8 +48,7 @@ cdef extern from "dram/stream.h" nogil:
     ctypedef struct dram_port:
         const uint64_t *address
         const uint8_t *write
-        const int64_t *arrival
-        const int64_t *request
+        const int64_t *arrival, *request
         int64_t next, length, limit, asleep, pause, last_accepted, bursts, waited, waited_for_line, waited_bursts
         int32_t line_reads
         int32_t relative, closed, parked
@@ -84,12 +57,7 @@ cdef extern from "dram/stream.h" nogil:
     ctypedef struct dram_command:
         pass
     ctypedef struct dram_output:
-        int64_t *done_id
-        int64_t *done_cycle
-        int64_t *done_accepted
-        int64_t *done_bursts
-        int64_t *sent_id
-        int64_t *unsent_id
+        int64_t *done_id, *done_cycle, *done_accepted, *done_bursts, *sent_id, *unsent_id
         uint8_t *sent_channel
         int64_t n_done, done_limit, n_sent, n_unsent, bursts
     ctypedef struct dram_engine:
@@ -97,8 +65,7 @@ cdef extern from "dram/stream.h" nogil:
         dram_bank bank[64]
         dram_rank rank[8]
         dram_counts counts
-        int64_t ca_ones[32]
-        int64_t ca_rising[32]
+        int64_t ca_ones[32], ca_rising[32]
         int64_t n_trace
         dram_command *trace
         int32_t n_banks, reads_waiting, writes_waiting, n_opened
@@ -115,7 +82,6 @@ cdef extern from "dram/stream.h" nogil:
     void list_tables(dram_tables *tables)
     dram_memory *dram_new(const dram_tables *tables, int n_channels, int n_ports, int width, int64_t done_size,
                           int64_t trace_size, int sent)
-    void dram_free(dram_memory *m)
     void memory_moved(dram_memory *m, int64_t shift, int64_t bursts)
     void port_moved(const dram_memory *m, dram_port *port)
     int dram_run(dram_memory *m, int64_t slice)
@@ -212,17 +178,13 @@ cdef class _Tables:
     def __cinit__(self, dict settings, const int64_t[:, :, ::1] gap, const int64_t[::1] wire_cycles,
                   const int32_t[:, ::1] fields, list levels):
         cdef dram_config *c = &self.tables.c
-        cdef int k, scope, before, after
+        cdef int k
         if gap.shape[0] != SCOPES or gap.shape[1] != COMMANDS or gap.shape[2] != COMMANDS:
             raise ValueError("gap must be int64[4, 18, 18]")
         if wire_cycles.shape[0] != COMMANDS or fields.shape[0] > MAX_FIELDS:
             raise ValueError("wire_cycles or fields out of range")
-        for scope in range(SCOPES):
-            for before in range(COMMANDS):
-                for after in range(COMMANDS):
-                    c.gap[scope][before][after] = gap[scope, before, after]
-        for k in range(COMMANDS):
-            c.wire_cycles[k] = wire_cycles[k]
+        memcpy(c.gap, &gap[0, 0, 0], sizeof(c.gap))
+        memcpy(c.wire_cycles, &wire_cycles[0], sizeof(c.wire_cycles))
         c.n_fields = <int32_t>fields.shape[0]
         for k in range(c.n_fields):
             c.field_kind[k] = fields[k, 0]
@@ -282,7 +244,7 @@ cdef class _Memory:
         self.held = [None] * n_ports
 
     def __dealloc__(self):
-        dram_free(self.memory)
+        free(self.memory)
 
     cdef int check_port(self, int port) except -1:
         if not 0 <= port < self.memory.n_ports:
@@ -383,7 +345,7 @@ cdef class _Memory:
         cdef dram_memory *m = self.memory
         cdef dram_port *port = &m.port[0]
         cdef const dram_config *c = m.channel[0].c
-        cdef int turn = 0, status = RUN_NEEDS_INPUT, span = 0 if self.traces[0] is NULL else stream_span(c, &turn)
+        cdef int turn = 0, status, span = 0 if self.traces[0] is NULL else stream_span(c, &turn)
         cdef int64_t total = 0, at = 0, run_end = 0, run = -1, target = 0, period = 0, times, length, n, k, place
         cdef int64_t step = <int64_t>1 << c.offset_bits, tile = <int64_t>1 << span >> c.offset_bits
         cdef int64_t[::1] state = np.zeros(state_room(m) if span else 0, np.int64)
@@ -438,20 +400,21 @@ cdef class _Memory:
                 port.pause = min(port.pause, place)
             if at < run_end:
                 port.pause = min(port.pause, run_end - at)
-            status = RUN_OUTPUT_FULL
-            while status == RUN_OUTPUT_FULL:
-                status = self.run()
-                m.out.n_done = 0
-                if measured is not None:
-                    measured.take()
+            status = self.run_on(measured)
             if status != RUN_NEEDS_INPUT:
                 return status
             at += port.next
         self.close(0)
-        status = RUN_OUTPUT_FULL
+        return self.run_on(None)
+
+    cdef int run_on(self, _Period measured) except -1:
+        """Run and drop what is done, as long as that alone holds the memory up; return the status."""
+        cdef int status = RUN_OUTPUT_FULL
         while status == RUN_OUTPUT_FULL:
             status = self.run()
-            m.out.n_done = 0
+            self.memory.out.n_done = 0
+            if measured is not None:
+                measured.take()
         return status
 
     def waited(self, int port):
@@ -560,7 +523,7 @@ cdef class _Memory:
     def bank_counts(self):
         """Return (commands, int64[channel, bank, command], where a PREA is counted at each bank it closed; row hits and
         conflicts, int64[channel, bank], rows closed because a request wanted another row of the bank)."""
-        cdef int c, b, k, banks = self.memory.channel[0].n_banks
+        cdef int c, b, banks = self.memory.channel[0].n_banks
         commands = np.empty((self.memory.n_channels, banks, COMMANDS), np.int64)
         row_hits = np.empty((self.memory.n_channels, banks), np.int64)
         conflicts = np.empty((self.memory.n_channels, banks), np.int64)
@@ -570,16 +533,14 @@ cdef class _Memory:
         for c in range(self.memory.n_channels):
             for b in range(banks):
                 bank = &self.memory.channel[c].bank[b]
-                to_row_hits[c, b] = bank.row_hits
-                to_conflicts[c, b] = bank.conflicts
-                for k in range(COMMANDS):
-                    to_commands[c, b, k] = bank.count[k]
+                to_row_hits[c, b], to_conflicts[c, b] = bank.row_hits, bank.conflicts
+                memcpy(&to_commands[c, b, 0], bank.count, sizeof(bank.count))
         return self.by_channel(commands), self.by_channel(row_hits), self.by_channel(conflicts)
 
     def rank_counts(self, int64_t until):
         """Return (commands, int64[channel, rank, command]; clocks up to `until`, int64[channel, rank, 5]: active,
         precharged, power-down active, precharged, self-refresh)."""
-        cdef int c, r, k, ranks = self.memory.channel[0].c.ranks
+        cdef int c, r, ranks = self.memory.channel[0].c.ranks
         commands = np.empty((self.memory.n_channels, ranks, COMMANDS), np.int64)
         clocks = np.empty((self.memory.n_channels, ranks, BACKGROUNDS), np.int64)
         cdef int64_t[:, :, ::1] to_commands = commands, to_clocks = clocks
@@ -588,10 +549,8 @@ cdef class _Memory:
             for r in range(ranks):
                 rank = &self.memory.channel[c].rank[r]
                 account(rank, until)
-                for k in range(COMMANDS):
-                    to_commands[c, r, k] = rank.count[k]
-                for k in range(BACKGROUNDS):
-                    to_clocks[c, r, k] = rank.clocks[k]
+                memcpy(&to_commands[c, r, 0], rank.count, sizeof(rank.count))
+                memcpy(&to_clocks[c, r, 0], rank.clocks, sizeof(rank.clocks))
         return self.by_channel(commands), self.by_channel(clocks)
 
     def completed(self):
@@ -601,15 +560,15 @@ cdef class _Memory:
     def command_wires(self):
         """Return int64[2, channel, wires]: unit intervals at 1, and rising edges, of the command wires (one set of
         pseudo- channels that share them)."""
-        cdef int c, k, wires = self.memory.channel[0].c.ca_wires
+        cdef int c, wires = self.memory.channel[0].c.ca_wires
         result = np.empty((2, self.memory.n_channels, wires), np.int64)
         cdef int64_t[:, :, ::1] to = result
         cdef dram_engine *e
         for c in range(self.memory.n_channels):
             e = self.memory.channel[c]
             unpack_levels(e)
-            for k in range(wires):
-                to[0, c, k], to[1, c, k] = e.ca_ones[k], e.ca_rising[k]
+            memcpy(&to[0, c, 0], e.ca_ones, wires * sizeof(int64_t))
+            memcpy(&to[1, c, 0], e.ca_rising, wires * sizeof(int64_t))
         return result
 
 

@@ -167,11 +167,8 @@ static inline int64_t offer_cycle(const dram_memory *m, const dram_port *port) {
     if (!has_room(e, port->write[port->next] != 0)) return NEVER;
     int64_t arrival = made_at(port);
     if (short_of_lines(port)) {
-        int64_t first = m->answered_head != m->answered_tail ? m->answered_done[m->answered_head] : NEVER;
-        for (int c = 0; c < m->n_channels; c++) {
-            const dram_engine *other = m->channel[c];
-            if (other->flight_head != other->flight_tail) first = sooner(first, other->flight_done[other->flight_head]);
-        }
+        int64_t first = first_back(&m->answered);
+        for (int c = 0; c < m->n_channels; c++) first = sooner(first, first_back(&m->channel[c]->flight));
         arrival = later(arrival, first);
     }
     return arrival;
@@ -190,11 +187,14 @@ static int32_t in_line(dram_memory *m, dram_port *port) {
     return port->line;
 }
 
-/* A read of a line is back: with the last one the line no longer counts as in flight. */
-static inline void land(dram_memory *m, int32_t line) {
-    if (--m->lines[line].left) return;
-    m->port[m->lines[line].port].in_flight--;
-    m->free_lines[m->n_free_lines++] = line;
+/* Reads are back by t: with the last one of a line it no longer counts as in flight. */
+static inline void land(dram_memory *m, dram_returns *ring, int64_t t) {
+    for (; first_back(ring) <= t; ring->head = ring->head + 1 == ring->size ? 0 : ring->head + 1) {
+        const int32_t line = ring->read[ring->head].line;
+        if (--m->lines[line].left) continue;
+        m->port[m->lines[line].port].in_flight--;
+        m->free_lines[m->n_free_lines++] = line;
+    }
 }
 
 static void count_waiting(dram_memory *m, int64_t t, dram_port *port) {
@@ -265,11 +265,7 @@ static void accept(dram_memory *m, int64_t t, int p) {
             }
         } else {
             e->counts.forwarded_reads++;
-            if (m->limited) {
-                m->answered_done[m->answered_tail] = posted;
-                m->answered_line[m->answered_tail] = line;
-                m->answered_tail = m->answered_tail + 1 == m->answered_size ? 0 : m->answered_tail + 1;
-            }
+            if (m->limited) send_back(&m->answered, posted, line);
             has_no_burst(e, id);
             note_latency(e, e->c->controller_latency_cycles);
         }
@@ -299,19 +295,9 @@ static void accept(dram_memory *m, int64_t t, int p) {
     e->waiting_banks[kind] |= (uint64_t)1 << node->bank;
 }
 
-/* Reads that came back by t no longer count as in flight. */
 static void land_reads(dram_memory *m, int64_t t) {
-    while (m->answered_head != m->answered_tail && m->answered_done[m->answered_head] <= t) {
-        land(m, m->answered_line[m->answered_head]);
-        m->answered_head = m->answered_head + 1 == m->answered_size ? 0 : m->answered_head + 1;
-    }
-    for (int c = 0; c < m->n_channels; c++) {
-        dram_engine *e = m->channel[c];
-        while (e->flight_head != e->flight_tail && e->flight_done[e->flight_head] <= t) {
-            land(m, e->flight_line[e->flight_head]);
-            e->flight_head = e->flight_head + 1 == e->flight_size ? 0 : e->flight_head + 1;
-        }
-    }
+    land(m, &m->answered, t);
+    for (int c = 0; c < m->n_channels; c++) land(m, &m->channel[c]->flight, t);
 }
 
 static inline void accept_some(dram_memory *m, int64_t t, int n_ports) {
@@ -423,7 +409,7 @@ static inline int output_full(const dram_output *out) {
     return out->n_done > out->done_limit || out->n_sent > out->done_limit || out->n_unsent > out->done_limit;
 }
 
-static EW_INLINED int run_cycles(dram_memory *m, int64_t slice, const int n_channels, const int n_ports) {
+EW_INLINE int run_cycles(dram_memory *m, int64_t slice, const int n_channels, const int n_ports) {
     const dram_config *config = m->channel[0]->c;
     const int traced = m->channel[0]->trace != NULL;
     const int64_t far = 16 * config->tREFI;

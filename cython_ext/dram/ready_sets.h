@@ -87,7 +87,7 @@ static void update_ready(dram_engine *e, int64_t t, int kind) {
 
 /* The banks that can issue a command of a kind by t, barred ones apart; *next: a cycle before which no more can. Earliest
  * cycles only move later: what was found to be later than `from` is not looked up again. */
-static EW_INLINED uint64_t issuable_banks(
+EW_INLINE uint64_t issuable_banks(
     dram_engine *e, int64_t t, const int kind, uint64_t barred, const int ranks, int64_t from, int64_t *next
 ) {
     const int command = command_of[kind];
@@ -119,7 +119,7 @@ static EW_INLINED uint64_t issuable_banks(
 
 /* The banks that can issue by t, by kind of command; returns a cycle before which no more can. exact: the first such
  * cycle, for which kinds that are certainly later need no look. */
-static EW_INLINED int64_t find_for_ranks(
+EW_INLINE int64_t find_for_ranks(
     dram_engine *e, int64_t t, uint64_t barred, uint64_t *can, const int exact, const int ranks, const int kinds
 ) {
     int64_t next = e->ages_at;
@@ -137,7 +137,7 @@ static int64_t find_for_all_ranks(dram_engine *e, int64_t t, uint64_t barred, ui
     return find_for_ranks(e, t, barred, can, exact, e->c->ranks, NEXT_KINDS);
 }
 
-static EW_INLINED int64_t find_issuable(dram_engine *e, int64_t t, uint64_t barred, uint64_t *can, const int exact) {
+EW_INLINE int64_t find_issuable(dram_engine *e, int64_t t, uint64_t barred, uint64_t *can, const int exact) {
     if (e->changed || t >= e->ages_at) update_candidates(e, t);
     return e->usual ? find_for_ranks(e, t, barred, can, exact, 1, NEXT_MWR) : find_for_all_ranks(e, t, barred, can, exact);
 }

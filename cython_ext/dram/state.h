@@ -1,6 +1,7 @@
 /* State of a memory: channels with their queues, banks and the earliest cycle of each command; ports before them. */
 #pragma once
 
+#include "common/inline.h"
 #include "dram/tables.h"
 
 #ifdef __cplusplus /* C++ does not turn void * into other pointers by itself */
@@ -8,10 +9,6 @@
 #else
 #define EW_FOR(pointer)
 #endif
-
-/* Part of each of its callers: compiled for the constants it is called with, without a call on the way of every
- * request. */
-#define EW_INLINED inline __attribute__((always_inline))
 
 enum { ROW_WIRES = 1, COLUMN_WIRES = 2, ALL_WIRES = 3 }; /* command wires */
 enum { MAX_LEVELS = 256 };
@@ -122,6 +119,25 @@ typedef struct { /* a line on its way: reads that are not back, and whose it is 
     int32_t left, port;
 } dram_line;
 
+typedef struct { /* a read on its way back: when it is there, and of which line it is */
+    int64_t done;
+    int32_t line;
+} dram_return;
+
+typedef struct { /* a ring of them, in order */
+    dram_return *read;
+    int64_t head, tail, size;
+} dram_returns;
+
+static inline void send_back(dram_returns *ring, int64_t done, int32_t line) {
+    ring->read[ring->tail].done = done, ring->read[ring->tail].line = line;
+    ring->tail = ring->tail + 1 == ring->size ? 0 : ring->tail + 1;
+}
+
+static inline int64_t first_back(const dram_returns *ring) {
+    return ring->head != ring->tail ? ring->read[ring->head].done : NEVER;
+}
+
 typedef struct { /* one channel */
     const dram_tables *tables;
     const dram_config *c; /* of the tables */
@@ -136,9 +152,7 @@ typedef struct { /* one channel */
     uint64_t ca_last;                                         /* its last levels */
     int32_t n_levels;
     int64_t now, next_event, last_progress, last_accepted, wires_free[2], last_burst;
-    int64_t *flight_done; /* completion cycles of reads on their way back, a ring in order */
-    int32_t *flight_line;
-    int64_t flight_head, flight_tail, flight_size;
+    dram_returns flight;
     dram_node *pool;
     int32_t *chains, *free_nodes, *read_queue, *write_queue;
     int32_t n_free, pool_size, chain_mask, reads_waiting, writes_waiting, queued, pending, pending_reads, draining;
@@ -183,9 +197,7 @@ typedef struct { /* channels behind one front end */
     int32_t limited;                               /* some port has a limit of lines in flight */
     dram_line *lines;
     int32_t *free_lines, n_lines, n_free_lines; /* n_lines: ever used */
-    int64_t *answered_done; /* reads answered by a waiting write on their way back, a ring in order */
-    int32_t *answered_line;
-    int64_t answered_head, answered_tail, answered_size;
+    dram_returns answered; /* reads answered by a waiting write */
     int32_t phase;
     int64_t until;                /* COMPLETING, RESTING: to this cycle */
     int64_t completed[COMMANDS];  /* commands up to the last completion, before writes were drained */
@@ -251,13 +263,12 @@ static int32_t pool_of(const dram_config *c) {
 #define DRAM_ARRAYS(ARRAY) \
     ARRAY(pool, dram_node, s.pool) \
     ARRAY(trace, dram_command, s.trace) \
-    ARRAY(flight_done, int64_t, s.flight) \
+    ARRAY(flight.read, dram_return, s.flight) \
     ARRAY(chains, int32_t, s.chains) \
     ARRAY(free_nodes, int32_t, s.pool) \
     ARRAY(opened, int32_t, s.pool) \
     ARRAY(read_queue, int32_t, c->read_queue_entries) \
-    ARRAY(write_queue, int32_t, c->write_queue_entries) \
-    ARRAY(flight_line, int32_t, s.flight)
+    ARRAY(write_queue, int32_t, c->write_queue_entries)
 
 typedef struct {
     size_t bytes; /* of the channel and its arrays */
@@ -289,7 +300,7 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
     e->n_banks = banks;
     e->pool_size = s.pool;
     e->chain_mask = s.chains - 1;
-    e->flight_size = s.flight;
+    e->flight.size = s.flight;
     e->number = number;
     e->last_burst = -((int64_t)1 << 40);
     e->usual = c->ranks == 1 && !c->masked_writes && !c->rfm_limit;
@@ -340,8 +351,6 @@ static dram_engine *channel_new(const dram_tables *tables, int number, dram_outp
     return e;
 }
 
-static void dram_free(dram_memory *m) { free(m); }
-
 /* tables: must live as long as the memory. done_size: completions kept before the caller must take them. sent: the caller
  * wants to know what was on the wires. */
 static dram_memory *dram_new(
@@ -352,12 +361,12 @@ static dram_memory *dram_new(
     const size_t done = (size_t)(done_limit + n_channels * (pool + 2) + 1), column = rounded(done * sizeof(int64_t));
     const int64_t answered = (int64_t)(tables->c.controller_latency_cycles + 1) * width + 1; /* each is back after `latency` clocks */
     const size_t outputs = sent ? 6 * column + rounded(done) : 3 * column;
-    const size_t returns = rounded((size_t)answered * sizeof(int64_t)), numbers = rounded((size_t)answered * sizeof(int32_t));
+    const size_t returns = rounded((size_t)answered * sizeof(dram_return));
     /* Each line in flight has a read in flight, or one that is still to come. */
     const size_t n_lines = (size_t)(n_channels * each.flight + answered + n_ports);
     const size_t lines = rounded(n_lines * sizeof(dram_line)), free_lines = rounded(n_lines * sizeof(int32_t));
     char *at = (char *)malloc(
-        rounded(sizeof(dram_memory)) + outputs + returns + numbers + lines + free_lines + (size_t)n_channels * each.bytes);
+        rounded(sizeof(dram_memory)) + outputs + returns + lines + free_lines + (size_t)n_channels * each.bytes);
     if (!at) return NULL;
     dram_memory *m = (dram_memory *)(void *)at;
     memset(m, 0, sizeof *m);
@@ -371,10 +380,9 @@ static dram_memory *dram_new(
         m->out.sent_channel = (uint8_t *)(at + 6 * column);
     }
     at += outputs;
-    m->answered_size = answered;
-    m->answered_done = (int64_t *)(void *)at;
-    m->answered_line = (int32_t *)(void *)(at + returns);
-    at += returns + numbers;
+    m->answered.size = answered;
+    m->answered.read = (dram_return *)(void *)at;
+    at += returns;
     m->lines = (dram_line *)(void *)at, m->free_lines = (int32_t *)(void *)(at + lines);
     at += lines + free_lines;
     for (; m->n_channels < n_channels; m->n_channels++, at += each.bytes)

@@ -9,12 +9,15 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "common/inline.h"
 #include "common/simd.h"
 
 #define EW_EPSILON 1e-5f /* of the normalisation */
 
 typedef float ew_lanes __attribute__((vector_size(64), aligned(4), may_alias));
 typedef int32_t ew_bits __attribute__((vector_size(64), aligned(4), may_alias));
+#define EW_AT(p) (*(ew_lanes *)(p)) /* 16 lanes of a row */
 
 typedef struct {
     int64_t d, lanes;  /* entries of a row, and rounded up to 16 */
@@ -33,24 +36,24 @@ typedef struct {
     float *wide;                                   /* [4 * lanes]: sentinel, weight, bias, the summary's gradient */
 } ew_attention;
 
-static inline __attribute__((always_inline)) float ew_sum(const ew_lanes *x) {
+EW_INLINE float ew_sum(const ew_lanes *x) {
     float sum = 0;
     for (int i = 0; i < 16; i++) sum += (*x)[i];
     return sum;
 }
 
-static inline __attribute__((always_inline)) float ew_dot(const float *a, const float *b, int64_t lanes) {
+EW_INLINE float ew_dot(const float *a, const float *b, int64_t lanes) {
     ew_lanes sum = {0};
-    for (int64_t c = 0; c < lanes; c += 16) sum += *(const ew_lanes *)(a + c) * *(const ew_lanes *)(b + c);
+    for (int64_t c = 0; c < lanes; c += 16) sum += EW_AT(a + c) * EW_AT(b + c);
     return ew_sum(&sum);
 }
 
-static inline __attribute__((always_inline)) void ew_add(float *to, const float *from, float times, int64_t n) {
+EW_INLINE void ew_add(float *to, const float *from, float times, int64_t n) {
     for (int64_t c = 0; c < n; c++) to[c] += times * from[c];
 }
 
 /* e^x, -87 <= x <= 0 (below: as -87), within 2 units in the last place. */
-static inline __attribute__((always_inline)) void ew_exp(ew_lanes *at) {
+EW_INLINE void ew_exp(ew_lanes *at) {
     const ew_lanes lowest = {-87, -87, -87, -87, -87, -87, -87, -87, -87, -87, -87, -87, -87, -87, -87, -87};
     ew_bits below = *at < lowest;
     ew_lanes x = (ew_lanes)(((ew_bits)*at & ~below) | ((ew_bits)lowest & below));
@@ -67,29 +70,29 @@ static inline __attribute__((always_inline)) void ew_exp(ew_lanes *at) {
 }
 
 /* C[4, 16 n] = or += A[4, k] B[k, 16 n]; A's entries lie `down` and `right` apart. */
-static inline __attribute__((always_inline)) void ew_tile(
+EW_INLINE void ew_tile(
     float *c, int64_t c_row, const float *a, int64_t down, int64_t right, const float *b, int64_t b_row, int64_t k,
     const int n, int add) {
     ew_lanes sum[4][3];
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < n; j++) {
-            if (add) sum[i][j] = *(const ew_lanes *)(c + i * c_row + 16 * j);
+            if (add) sum[i][j] = EW_AT(c + i * c_row + 16 * j);
             else sum[i][j] = (ew_lanes){0};
         }
     for (int64_t x = 0; x < k; x++, a += right, b += b_row)
         for (int j = 0; j < n; j++) {
-            ew_lanes of = *(const ew_lanes *)(b + 16 * j);
+            ew_lanes of = EW_AT(b + 16 * j);
             for (int i = 0; i < 4; i++) sum[i][j] += a[i * down] * of;
         }
     for (int i = 0; i < 4; i++)
-        for (int j = 0; j < n; j++) *(ew_lanes *)(c + i * c_row + 16 * j) = sum[i][j];
+        for (int j = 0; j < n; j++) EW_AT(c + i * c_row + 16 * j) = sum[i][j];
 }
 
 /* C[rows, columns] = or += A[rows, k] B[k, columns]: rows rounded up to 4, columns a multiple of 16. */
 typedef void ew_product_kind(float *, int64_t, int64_t, int64_t, const float *, int64_t, int64_t, const float *, int64_t,
                              int64_t, int);
 
-static inline __attribute__((always_inline)) void ew_product_body(
+EW_INLINE void ew_product_body(
     float *c, int64_t c_row, int64_t rows, int64_t columns, const float *a, int64_t down, int64_t right, const float *b,
     int64_t b_row, int64_t k, int add) {
     for (int64_t i = 0; i < rows; i += 4)
@@ -102,13 +105,13 @@ static inline __attribute__((always_inline)) void ew_product_body(
         }
 }
 
-static inline __attribute__((always_inline)) void ew_row(float *to, const float *table, int64_t row, ew_attention *w) {
+EW_INLINE void ew_row(float *to, const float *table, int64_t row, ew_attention *w) {
     memcpy(to, table + row * w->d, w->d * sizeof(float));
     for (int64_t c = w->d; c < w->lanes; c++) to[c] = 0;
 }
 
 /* Fill the scratch for one frontier and cache; logit float32[size], summary float32[d]. */
-static inline __attribute__((always_inline)) void ew_forward_body(
+EW_INLINE void ew_forward_body(
     ew_product_kind *ew_product, ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache, int64_t cached, float *logit,
     float *summary) {
     int64_t n = w->lanes, rows = (size + 15) / 16 * 16, four = (size + 3) / 4 * 4;
@@ -130,12 +133,12 @@ static inline __attribute__((always_inline)) void ew_forward_body(
         float *a = w->a + i * rows, most = a[0], sum = 0;
         for (int64_t j = 1; j < size; j++) most = a[j] > most ? a[j] : most;
         for (int64_t j = 0; j < rows; j += 16) {
-            *(ew_lanes *)(a + j) -= most;
-            ew_exp((ew_lanes *)(a + j));
+            EW_AT(a + j) -= most;
+            ew_exp(&EW_AT(a + j));
         }
         for (int64_t j = size; j < rows; j++) a[j] = 0;
-        for (int64_t j = 0; j < rows; j += 16) sum += ew_sum((ew_lanes *)(a + j));
-        for (int64_t j = 0; j < rows; j += 16) *(ew_lanes *)(a + j) *= 1 / sum;
+        for (int64_t j = 0; j < rows; j += 16) sum += ew_sum(&EW_AT(a + j));
+        for (int64_t j = 0; j < rows; j += 16) EW_AT(a + j) *= 1 / sum;
     }
     ew_product(w->x, n, four, n, w->a, rows, 1, w->v, n, size, 1);
     memcpy(w->wide, w->sentinel, w->d * sizeof(float));
@@ -144,14 +147,14 @@ static inline __attribute__((always_inline)) void ew_forward_body(
     for (int64_t i = 0; i < four; i++) { /* x becomes (x - mean) / deviation; entries behind the d-th are 0 */
         float *x = w->x + i * n, *h = w->h + i * n;
         ew_lanes sum = {0}, square = {0};
-        for (int64_t c = 0; c < n; c += 16) sum += *(ew_lanes *)(x + c);
+        for (int64_t c = 0; c < n; c += 16) sum += EW_AT(x + c);
         float mean = ew_sum(&sum) / w->d;
         for (int64_t c = 0; c < w->d; c++) x[c] -= mean;
-        for (int64_t c = 0; c < n; c += 16) square += *(ew_lanes *)(x + c) * *(ew_lanes *)(x + c);
+        for (int64_t c = 0; c < n; c += 16) square += EW_AT(x + c) * EW_AT(x + c);
         float scale = w->scale[i] = 1 / sqrtf(ew_sum(&square) / w->d + EW_EPSILON);
         for (int64_t c = 0; c < n; c += 16) {
-            *(ew_lanes *)(x + c) *= scale;
-            *(ew_lanes *)(h + c) = *(ew_lanes *)(x + c) * *(ew_lanes *)(w->wide + n + c) + *(ew_lanes *)(w->wide + 2 * n + c);
+            EW_AT(x + c) *= scale;
+            EW_AT(h + c) = EW_AT(x + c) * EW_AT(w->wide + n + c) + EW_AT(w->wide + 2 * n + c);
         }
     }
     /* columns of L: the cache, the empty cache, the sentinel */
@@ -189,7 +192,7 @@ static inline __attribute__((always_inline)) void ew_forward_body(
 }
 
 /* Add the gradients, given those of the logits and the summary; the scratch is as `forward` left it. */
-static inline __attribute__((always_inline)) void ew_learn_body(
+EW_INLINE void ew_learn_body(
     ew_product_kind *ew_product, ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache, int64_t cached,
     const float *d_logit, const float *summary, const float *d_summary) {
     int64_t n = w->lanes, d = w->d, rows = (size + 15) / 16 * 16, four = (size + 3) / 4 * 4;
@@ -216,7 +219,7 @@ static inline __attribute__((always_inline)) void ew_learn_body(
         int64_t of = w->best[i] < cached ? cache[w->best[i]] : w->empty;
         const float *offer = w->offer + of * d;
         for (int64_t c = 0; c < n; c += 16)
-            *(ew_lanes *)(dh + c) = p * *(ew_lanes *)(gain + c) + score * *(ew_lanes *)(w->wide + c);
+            EW_AT(dh + c) = p * EW_AT(gain + c) + score * EW_AT(w->wide + c);
         ew_add(dh, offer, d_logit[i], d);
         ew_add(w->d_offer + of * d, h, d_logit[i], d);
         w->d_offer_bias[of] += d_logit[i];
@@ -224,13 +227,13 @@ static inline __attribute__((always_inline)) void ew_learn_body(
         for (int64_t c = 0; c < d; c++) w->d_weight[c] += dh[c] * x[c], w->d_bias[c] += dh[c];
         ew_lanes sum = {0}, along = {0};
         for (int64_t c = 0; c < n; c += 16) {
-            ew_lanes back = *(ew_lanes *)(dh + c) * *(ew_lanes *)(w->wide + n + c);
-            *(ew_lanes *)(dh + c) = back;
-            sum += back, along += back * *(ew_lanes *)(x + c);
+            ew_lanes back = EW_AT(dh + c) * EW_AT(w->wide + n + c);
+            EW_AT(dh + c) = back;
+            sum += back, along += back * EW_AT(x + c);
         }
         float mean = ew_sum(&sum) / d, slope = ew_sum(&along) / d;
         for (int64_t c = 0; c < n; c += 16)
-            *(ew_lanes *)(dx + c) = w->scale[i] * (*(ew_lanes *)(dh + c) - mean - *(ew_lanes *)(x + c) * slope);
+            EW_AT(dx + c) = w->scale[i] * (EW_AT(dh + c) - mean - EW_AT(x + c) * slope);
         for (int64_t c = d; c < n; c++) dx[c] = 0;
         ew_add(w->d_edge + frontier[i] * d, dx, 1, d);
     }
@@ -241,7 +244,7 @@ static inline __attribute__((always_inline)) void ew_learn_body(
     for (int64_t i = 0; i < size; i++) ew_add(w->d_value + frontier[i] * d, w->dh + i * n, 1, d);
     for (int64_t i = 0; i < size; i++) {
         float *a = w->a + i * rows, *da = w->da + i * rows, mean = ew_dot(a, da, rows);
-        for (int64_t j = 0; j < rows; j += 16) *(ew_lanes *)(da + j) = *(ew_lanes *)(a + j) * (*(ew_lanes *)(da + j) - mean);
+        for (int64_t j = 0; j < rows; j += 16) EW_AT(da + j) = EW_AT(a + j) * (EW_AT(da + j) - mean);
     }
     ew_product(w->dh, n, four, n, w->da, rows, 1, w->k, n, size, 0);
     for (int64_t i = 0; i < size; i++) ew_add(w->d_query + frontier[i] * d, w->dh + i * n, 1, d);
@@ -265,38 +268,8 @@ static inline __attribute__((always_inline)) void ew_learn_body(
         ew_learn_body(ew_product_##level, w, frontier, size, cache, cached, d_logit, summary, d_summary); \
     }
 
-EW_ATTENTION_BODY(plain, )
+EW_ATTENTION_BODY(baseline, )
 #if EDGEWATT_X86
 EW_ATTENTION_BODY(avx2, EDGEWATT_AVX2)
 EW_ATTENTION_BODY(avx512, EDGEWATT_AVX512)
 #endif
-
-static inline void ew_forward(ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache,
-                           int64_t cached, float *logit, float *summary) {
-#if EDGEWATT_X86
-    if (ew_simd_level() == EDGEWATT_LEVEL_AVX512) {
-        ew_forward_avx512(w, frontier, size, cache, cached, logit, summary);
-        return;
-    }
-    if (ew_simd_level() == EDGEWATT_LEVEL_AVX2) {
-        ew_forward_avx2(w, frontier, size, cache, cached, logit, summary);
-        return;
-    }
-#endif
-    ew_forward_plain(w, frontier, size, cache, cached, logit, summary);
-}
-
-static inline void ew_learn(ew_attention *w, const int32_t *frontier, int64_t size, const int32_t *cache,
-                            int64_t cached, const float *d_logit, const float *summary, const float *d_summary) {
-#if EDGEWATT_X86
-    if (ew_simd_level() == EDGEWATT_LEVEL_AVX512) {
-        ew_learn_avx512(w, frontier, size, cache, cached, d_logit, summary, d_summary);
-        return;
-    }
-    if (ew_simd_level() == EDGEWATT_LEVEL_AVX2) {
-        ew_learn_avx2(w, frontier, size, cache, cached, d_logit, summary, d_summary);
-        return;
-    }
-#endif
-    ew_learn_plain(w, frontier, size, cache, cached, d_logit, summary, d_summary);
-}

@@ -17,9 +17,10 @@ cdef extern from "eon/attention.h" nogil:
         float *d_edge, *d_query, *d_key, *d_value, *d_node, *d_offer, *d_offer_bias, *d_sentinel, *d_weight
         float *d_bias, *q, *k, *v, *x, *h, *dx, *dh, *kt, *vt, *a, *da, *ot, *l, *scale, *looks, *wide
         int32_t *best
-    void ew_forward(ew_attention *, const int32_t *, int64_t, const int32_t *, int64_t, float *, float *)
-    void ew_learn(ew_attention *, const int32_t *, int64_t, const int32_t *, int64_t, const float *, const float *,
-                  const float *)
+    void forward "EDGEWATT_FOR_LEVEL(ew_forward, ew_simd_level())"(
+        ew_attention *, const int32_t *, int64_t, const int32_t *, int64_t, float *, float *)
+    void learn "EDGEWATT_FOR_LEVEL(ew_learn, ew_simd_level())"(
+        ew_attention *, const int32_t *, int64_t, const int32_t *, int64_t, const float *, const float *, const float *)
 
 
 cdef class Attention:
@@ -97,7 +98,7 @@ cdef class Attention:
         cdef float[:, ::1] logits_view = logits, summary_view = summary
         with nogil:
             for b in range(size.shape[0]):
-                ew_forward(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &logits_view[b, 0],
+                forward(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &logits_view[b, 0],
                         &summary_view[b, 0])
         return logits, summary
 
@@ -120,7 +121,7 @@ cdef class Attention:
         self.w.d_weight, self.w.d_bias = &weight[0], &bias[0]
         with nogil:
             for b in range(size.shape[0]):
-                ew_forward(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &logit[0], &summary[0])
-                ew_learn(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &d_logits[b, 0], &summary[0],
-                         &d_summary[b, 0])
+                forward(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &logit[0], &summary[0])
+                learn(&self.w, &frontier[b, 0], size[b], &cache[b, 0], cached[b], &d_logits[b, 0], &summary[0],
+                      &d_summary[b, 0])
         return made

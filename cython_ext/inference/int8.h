@@ -173,14 +173,7 @@ EW_SUMS_OUT(EDGEWATT_AVX2, ew_sums_out_avx2)
 
 static void ew_sums_out(const char *values, const int64_t *offset, int64_t n, const double *scale, float *out,
                         int64_t step, int64_t here, int level) {
-#if EDGEWATT_X86
-    if (level >= EDGEWATT_LEVEL_AVX2) {
-        ew_sums_out_avx2(values, offset, n, scale, out, step, here);
-        return;
-    }
-#endif
-    (void)level;
-    ew_sums_out_baseline(values, offset, n, scale, out, step, here);
+    EDGEWATT_AT_MOST_AVX2(ew_sums_out, level)(values, offset, n, scale, out, step, here);
 }
 
 /* columns: a multiple of 64. */
@@ -191,11 +184,6 @@ static void ew_int8(const uint32_t *p, const uint32_t *end, char *values, const 
         ew_int8_vnni(p, end, values, inputs, columns);
         return;
     }
-    if (level >= EDGEWATT_LEVEL_AVX2) {
-        ew_int8_avx2(p, end, values, inputs, columns);
-        return;
-    }
 #endif
-    (void)level;
-    ew_int8_baseline(p, end, values, inputs, columns);
+    EDGEWATT_AT_MOST_AVX2(ew_int8, level)(p, end, values, inputs, columns);
 }

@@ -31,7 +31,7 @@ static void ew_rows_in(char *table, const int64_t *offset, const int64_t *column
 
 /* One value in steps of its scale, rounded half to even without libm: adding 1.5 * 2^52 leaves no bits behind the point.
  * Division and rounding are those of float64; what is not a number becomes 0. */
-static inline __attribute__((always_inline)) uint8_t ew_step(float x, double scale, double zero) {
+EW_INLINE uint8_t ew_step(float x, double scale, double zero) {
     const double magic = 6755399441055744.0;
     double steps = (double)x / scale;
     steps = steps > -1024.0 ? steps : -1024.0;
@@ -60,20 +60,14 @@ static inline __attribute__((always_inline)) uint8_t ew_step(float x, double sca
     }
 EW_BYTES_IN(, ew_bytes_in_baseline)
 #if EDGEWATT_X86
+EW_BYTES_IN(EDGEWATT_AVX2, ew_bytes_in_avx2)
 EW_BYTES_IN(EDGEWATT_AVX512, ew_bytes_in_avx512)
 #endif
 
 static void ew_bytes_in(char *table, const int64_t *offset, const int64_t *column, int64_t n, const float *batch,
                         int64_t step_vector, int64_t step_neuron, int64_t here, const double *scale, const double *zero,
                         int level) {
-#if EDGEWATT_X86
-    if (level >= EDGEWATT_LEVEL_AVX512) {
-        ew_bytes_in_avx512(table, offset, column, n, batch, step_vector, step_neuron, here, scale, zero);
-        return;
-    }
-#endif
-    (void)level;
-    ew_bytes_in_baseline(table, offset, column, n, batch, step_vector, step_neuron, here, scale, zero);
+    EDGEWATT_FOR_LEVEL(ew_bytes_in, level)(table, offset, column, n, batch, step_vector, step_neuron, here, scale, zero);
 }
 
 /* out[i][b] = row i [b] */

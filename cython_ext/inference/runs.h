@@ -82,16 +82,5 @@ static inline ew_v4 ew_choose(ew_m4 mask, ew_v4 yes, ew_v4 no) {
 /* columns: a multiple of 16; rows are aligned to 64 bytes. At least one run; a quad more than they have can be read. */
 static void ew_columns(const ew_run *run, const ew_run *end, const char *offsets, const char *weights, char *values,
                        const char *inputs, int64_t columns, int kind, int level) {
-#if EDGEWATT_X86
-    if (level >= EDGEWATT_LEVEL_AVX512) {
-        ew_columns_avx512(run, end, offsets, weights, values, inputs, columns, kind);
-        return;
-    }
-    if (level == EDGEWATT_LEVEL_AVX2) {
-        ew_columns_avx2(run, end, offsets, weights, values, inputs, columns, kind);
-        return;
-    }
-#endif
-    (void)level;
-    ew_columns_baseline(run, end, offsets, weights, values, inputs, columns, kind);
+    EDGEWATT_FOR_LEVEL(ew_columns, level)(run, end, offsets, weights, values, inputs, columns, kind);
 }

@@ -116,7 +116,7 @@
         EW_EACH STORE(target + v * WIDTH, sum[v]); \
     } while (0);
 
-TARGET static inline __attribute__((always_inline)) void EW_NAME(ew_stream_)(
+TARGET EW_INLINE void EW_NAME(ew_stream_)(
     const ew_run *run, const ew_run *end, const char *offsets, const char *weights, char *values, const char *inputs,
     const int NV, const int SETS, const int BF16, const int NARROW) {
     uint64_t pair[2];
@@ -184,26 +184,8 @@ static void EW_NAME(ew_columns_)(EW_ARGUMENTS, int64_t columns, int kind) {
     }
 }
 
-#undef EW_ARGUMENTS
-#undef EW_FINISH
-#undef EW_ADD
-#undef EW_START
-#undef EW_ADD_SHARED_QUAD
-#undef EW_ADD_QUAD
-#undef EW_SKIP_QUAD
-#undef EW_LOAD_WEIGHTS
-#undef EW_TAKE_QUAD
-#undef EW_LOAD_QUAD
-#undef EW_WIDTHS
-#undef EW_STREAM
-#undef EW_ADD_SHARED_ROW
-#undef EW_ADD_ROW
-#undef EW_ROW
+/* Those of a level; the others are the same at each. */
 #undef EW_PAIRS
-#undef EW_EACH
-#undef EW_NAME
-#undef EW_CAT
-#undef EW_CAT2
 #undef LEVEL
 #undef TARGET
 #undef V

@@ -84,12 +84,6 @@ EW_SINGLE(EDGEWATT_AVX2, avx2, 1, ew_single_narrow_avx2)
 
 static void ew_single(const ew_run *run, const ew_run *end, const char *offsets, const char *weights, float *values,
                       const float *inputs, int kind, int level) {
-#if EDGEWATT_X86
-    if (level >= EDGEWATT_LEVEL_AVX2) {
-        (kind & EW_NARROW ? ew_single_narrow_avx2 : ew_single_avx2)(run, end, offsets, weights, values, inputs);
-        return;
-    }
-#endif
-    (void)level;
-    (kind & EW_NARROW ? ew_single_narrow_baseline : ew_single_baseline)(run, end, offsets, weights, values, inputs);
+    (kind & EW_NARROW ? EDGEWATT_AT_MOST_AVX2(ew_single_narrow, level) : EDGEWATT_AT_MOST_AVX2(ew_single, level))(
+        run, end, offsets, weights, values, inputs);
 }

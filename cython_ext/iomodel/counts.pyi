@@ -22,15 +22,6 @@ def count(
     policy: int,
     pinning: int,
 ) -> npt.NDArray[np.int64]: ...
-def count_many(
-    sources: npt.NDArray[np.int32],
-    targets: npt.NDArray[np.int32],
-    n_neurons: int,
-    is_output: npt.NDArray[np.uint8],
-    memories: npt.NDArray[np.int64],
-    policy: int,
-    pinning: int,
-) -> npt.NDArray[np.int64]: ...
 def _count_many(
     sources: npt.NDArray[np.int32],
     targets: npt.NDArray[np.int32],

@@ -80,22 +80,18 @@ cdef struct played:  # what is played, and how
 def count(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
           int64_t memory, int policy, int pinning):
     """Return int64[5]: reads_neurons, writes_live, writes_outputs, evictions, skips of RR's pointer. O(W + N)."""
-    return count_many(sources, targets, n_neurons, is_output, np.array([memory], np.int64), policy, pinning)[0]
-
-
-def count_many(const int32_t[::1] sources, const int32_t[::1] targets, int64_t n_neurons, const uint8_t[::1] is_output,
-               const int64_t[::1] memories, int policy, int pinning):
-    """Return int64[K, 5], the counts of `count` for each of K memory sizes. O(K (W + N))."""
     _check(sources, targets, is_output.shape[0])
-    for memory in memories:
-        need(memory >= 3, "a memory of at least 3")
+    need(memory >= 3, "a memory of at least 3")
     next_use = find_next_uses(sources, targets, is_output) if policy == MIN else None
-    return _count_many(sources, targets, is_output, memories, policy, pinning, next_use)
+    return _count_many(sources, targets, is_output, np.array([memory], np.int64), policy, pinning, next_use)[0]
 
 
 def _count_many(const int32_t[::1] sources, const int32_t[::1] targets, const uint8_t[::1] is_output,
                 const int64_t[::1] memories, int policy, int pinning, next_use):
-    """Return what `count_many` returns for arrays that were checked. next_use: of `find_next_uses`; None but for MIN."""
+    """Return int64[K, 5], the counts of `count` for each of K memory sizes, of arrays that were checked. O(K (W + N)).
+
+    next_use: of `find_next_uses`; None but for MIN.
+    """
     result = np.zeros((memories.shape[0], 5), np.int64)
     cdef int64_t[:, ::1] rows = result
     cdef played work = _arrays(sources, targets, pinning)

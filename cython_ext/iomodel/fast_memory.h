@@ -7,9 +7,8 @@
  * writes. */
 #pragma once
 
+#include "common/inline.h"
 #include "common/processing.h"
-
-#define EW_INLINE static inline __attribute__((always_inline))
 
 /* No later use, of an output and of any other neuron; positions are smaller. */
 #define EW_NEVER_OUTPUT (INT32_MAX - 1)

@@ -124,6 +124,22 @@ def core_numbers(const int64_t[::1] source, const int64_t[::1] target, Py_ssize_
     return np.asarray(degree)
 
 
+cdef object _open(ew_processing *given, const int32_t[:, ::1] ends, const int64_t[::1] order, Py_ssize_t n):
+    """Prepare to take connections; return the marks that it needs, None where there is nothing to take."""
+    cdef int64_t w = ends.shape[0]
+    cdef uint8_t[::1] closed
+    cdef uint64_t[::1] met
+    need(0 <= n < MOST and ends_within(ends, n), "connections between neurons that are there")
+    if w == 0 or (order is not None and order.shape[0] != w):
+        return None
+    closed, met = np.zeros(n, np.uint8), np.zeros(1 if order is None else (w + 63) // 64, np.uint64)
+    given.ends, given.order, given.w = &ends[0, 0], NULL, w
+    if order is not None:
+        given.order = &order[0]
+    given.met, given.closed, given.previous_target, given.runs = &met[0], &closed[0], -1, 0
+    return closed, met
+
+
 def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order or None, Py_ssize_t n):
     """Return (sources int32[W], targets int32[W], runs, whether the order is a valid one) in processing order.
 
@@ -133,23 +149,13 @@ def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order or None, Py_ssi
     O(W + n) time, 8 W + W / 8 + n bytes.
     """
     cdef int64_t w = ends.shape[0]
-    cdef bint stored = order is None, valid
-    need(0 <= n < MOST and ends_within(ends, n), "connections between neurons that are there")
-    sources, targets = np.empty(w, np.int32), np.empty(w, np.int32)
-    cdef int32_t[::1] source = sources
-    cdef int32_t[::1] target = targets
-    cdef uint8_t[::1] closed = np.zeros(n, np.uint8)
-    cdef uint64_t[::1] met = np.zeros(1 if stored else (w + 63) // 64, np.uint64)
+    cdef bint valid
     cdef ew_processing given
-    if not stored and order.shape[0] != w:
-        return sources, targets, 0, False
-    if w == 0:
-        return sources, targets, 0, True
-    given.ends, given.w = &ends[0, 0], w
-    given.order = NULL
-    if not stored:
-        given.order = &order[0]
-    given.met, given.closed, given.previous_target, given.runs = &met[0], &closed[0], -1, 0
+    marks = _open(&given, ends, order, n)
+    sources, targets = np.empty(w, np.int32), np.empty(w, np.int32)
+    cdef int32_t[::1] source = sources, target = targets
+    if marks is None:
+        return sources, targets, 0, order is None or order.shape[0] == w
     with nogil:
         valid = ew_take_forwards(&given, 0, w, &source[0], &target[0])
     return sources, targets, given.runs, valid
@@ -158,20 +164,13 @@ def lay_out(const int32_t[:, ::1] ends, const int64_t[::1] order or None, Py_ssi
 def is_valid(const int32_t[:, ::1] ends, const int64_t[::1] order or None, Py_ssize_t n):
     """Return whether an order is valid, as `lay_out` says. O(W + n) time, W / 8 + n bytes."""
     cdef int64_t w = ends.shape[0], begin = 0
-    need(0 <= n < MOST and ends_within(ends, n), "connections between neurons that are there")
     cdef int32_t source[EW_BLOCK]
     cdef int32_t target[EW_BLOCK]
-    cdef bint stored = order is None, valid = True
-    cdef uint8_t[::1] closed = np.zeros(n, np.uint8)
-    cdef uint64_t[::1] met = np.zeros(1 if stored else (w + 63) // 64, np.uint64)
+    cdef bint valid = True
     cdef ew_processing given
-    if w == 0 or (not stored and order.shape[0] != w):
-        return stored or order.shape[0] == w
-    given.ends, given.w = &ends[0, 0], w
-    given.order = NULL
-    if not stored:
-        given.order = &order[0]
-    given.met, given.closed, given.previous_target, given.runs = &met[0], &closed[0], -1, 0
+    marks = _open(&given, ends, order, n)
+    if marks is None:
+        return order is None or order.shape[0] == w
     with nogil:
         while valid and begin < w:
             valid = ew_take_forwards(&given, begin, min(begin + EW_BLOCK, w), source, target)

@@ -7,12 +7,8 @@
  * predecessor goes. Returns -1 where memory is short. */
 static inline int sk_kahn(const sg_graph *g, int stack, int32_t *order) {
     int32_t n = g->n_nodes, count = 0, waiting = 0;
-    int32_t *pending = (int32_t *)malloc((size_t)n * 4), *ready = (int32_t *)malloc((size_t)n * 4);
-    if (!pending || !ready) {
-        free(pending);
-        free(ready);
-        return -1;
-    }
+    int32_t *pending = (int32_t *)malloc((size_t)n * 8), *ready = pending + n;
+    if (!pending) return -1;
     for (int32_t v = 0; v < n; v++)
         if (!(pending[v] = g->before_start[v + 1] - g->before_start[v])) ready[waiting++] = v;
     for (int32_t head = 0; stack ? waiting > 0 : head < waiting; head++) {
@@ -22,7 +18,6 @@ static inline int sk_kahn(const sg_graph *g, int stack, int32_t *order) {
             if (!--pending[g->after[i]]) ready[waiting++] = g->after[i];
     }
     free(pending);
-    free(ready);
     return 0;
 }
 
@@ -33,7 +28,7 @@ static inline int sk_before(const sk_entry *a, const sk_entry *b) {
     return a->allocated != b->allocated ? a->allocated < b->allocated : a->v < b->v;
 }
 
-SG_HEAP(sk, sk_entry)
+EW_HEAP(sk, sk_entry)
 
 typedef struct {
     int32_t *pending;  /* node -> predecessors that have not run */
@@ -61,51 +56,45 @@ static inline void sk_weigh(const sg_graph *g, sk_greedy_state *s, int32_t v) {
  * then: O(edges x log). Returns -1 where memory is short. */
 static inline int sk_greedy(const sg_graph *g, int32_t *order) {
     size_t n = (size_t)g->n_nodes, nb = (size_t)g->n_buffers, users = (size_t)g->users_start[nb];
+    int32_t count = 0;
     sk_greedy_state s;
-    memset(&s, 0, sizeof s);
-    s.pending = (int32_t *)malloc(n * 4);
-    s.left = (int32_t *)malloc(nb * 4);
-    s.begun = (uint8_t *)calloc(nb, 1);
-    s.state = (uint8_t *)calloc(n, 1);
-    s.weight = (sk_entry *)malloc(n * sizeof *s.weight);
-    s.heap = (sk_entry *)malloc((n + 2 * users) * sizeof *s.heap);
-    int bad = !s.pending || !s.left || !s.begun || !s.state || !s.weight || !s.heap;
-    if (!bad) {
-        int32_t count = 0;
-        for (size_t b = 0; b < nb; b++) s.left[b] = g->users_start[b + 1] - g->users_start[b];
-        for (int32_t v = 0; v < g->n_nodes; v++)
-            if (!(s.pending[v] = g->before_start[v + 1] - g->before_start[v])) {
-                s.state[v] = 1;
-                sk_weigh(g, &s, v);
-            }
-        while (s.n_heap) {
-            sk_entry top = sk_pop(s.heap, &s.n_heap);
-            int32_t v = top.v;
-            if (s.state[v] == 2 || top.change != s.weight[v].change || top.allocated != s.weight[v].allocated) continue;
-            s.state[v] = 2;
-            order[count++] = v;
-            for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++) s.left[g->touches[i]]--;
-            for (int32_t i = g->writes_start[v]; i < g->writes_start[v + 1]; i++)
-                if (!s.begun[g->writes[i]]) s.begun[g->writes[i]] = 2; /* by this operator */
-            for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++) {
-                int32_t b = g->touches[i];
-                if (s.begun[b] != 2 && s.left[b] != 1) continue;
-                s.begun[b] = s.begun[b] != 0;
-                for (int32_t k = g->users_start[b]; k < g->users_start[b + 1]; k++)
-                    if (s.state[g->users[k]] == 1) sk_weigh(g, &s, g->users[k]);
-            }
-            for (int32_t i = g->after_start[v]; i < g->after_start[v + 1]; i++)
-                if (!--s.pending[g->after[i]]) {
-                    s.state[g->after[i]] = 1;
-                    sk_weigh(g, &s, g->after[i]);
-                }
+    s.weight = (sk_entry *)malloc((2 * n + 2 * users) * sizeof *s.weight + 5 * (n + nb));
+    if (!s.weight) return -1;
+    s.heap = s.weight + n;
+    s.pending = (int32_t *)(s.heap + n + 2 * users);
+    s.left = s.pending + n;
+    s.begun = (uint8_t *)(s.left + nb);
+    s.state = s.begun + nb;
+    memset(s.begun, 0, nb + n);
+    s.n_heap = 0;
+    for (size_t b = 0; b < nb; b++) s.left[b] = g->users_start[b + 1] - g->users_start[b];
+    for (int32_t v = 0; v < g->n_nodes; v++)
+        if (!(s.pending[v] = g->before_start[v + 1] - g->before_start[v])) {
+            s.state[v] = 1;
+            sk_weigh(g, &s, v);
         }
+    while (s.n_heap) {
+        sk_entry top = sk_pop(s.heap, &s.n_heap);
+        int32_t v = top.v;
+        if (s.state[v] == 2 || top.change != s.weight[v].change || top.allocated != s.weight[v].allocated) continue;
+        s.state[v] = 2;
+        order[count++] = v;
+        for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++) s.left[g->touches[i]]--;
+        for (int32_t i = g->writes_start[v]; i < g->writes_start[v + 1]; i++)
+            if (!s.begun[g->writes[i]]) s.begun[g->writes[i]] = 2; /* by this operator */
+        for (int32_t i = g->touches_start[v]; i < g->touches_start[v + 1]; i++) {
+            int32_t b = g->touches[i];
+            if (s.begun[b] != 2 && s.left[b] != 1) continue;
+            s.begun[b] = s.begun[b] != 0;
+            for (int32_t k = g->users_start[b]; k < g->users_start[b + 1]; k++)
+                if (s.state[g->users[k]] == 1) sk_weigh(g, &s, g->users[k]);
+        }
+        for (int32_t i = g->after_start[v]; i < g->after_start[v + 1]; i++)
+            if (!--s.pending[g->after[i]]) {
+                s.state[g->after[i]] = 1;
+                sk_weigh(g, &s, g->after[i]);
+            }
     }
-    free(s.pending);
-    free(s.left);
-    free(s.begun);
-    free(s.state);
     free(s.weight);
-    free(s.heap);
-    return bad ? -1 : 0;
+    return 0;
 }

@@ -178,7 +178,7 @@ static inline int sc_before(const sc_entry *a, const sc_entry *b) {
     return a->next != b->next ? a->next > b->next : a->block < b->block;
 }
 
-SG_HEAP(sc, sc_entry)
+EW_HEAP(sc, sc_entry)
 
 static inline int sc_push(sc_scratch *s, int64_t next, int64_t block) {
     if (s->n_heap == s->heap_capacity) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/heap.h"
+
 typedef struct {
     int32_t n_nodes, n_buffers, words;
     const int32_t *before_start, *before;   /* node -> predecessors, distinct */
@@ -114,26 +116,6 @@ static inline void *sg_grow(void *array, int64_t *room, size_t size) {
     return grown;
 }
 
-/* Define the heap NAME_put, NAME_pop of entries of which the one that is NAME_before all others comes first. */
-#define SG_HEAP(name, entry_t) \
-    static inline void name##_put(entry_t *heap, int64_t *count, entry_t entry) { \
-        int64_t at = (*count)++; \
-        for (; at && name##_before(&entry, &heap[(at - 1) / 2]); at = (at - 1) / 2) heap[at] = heap[(at - 1) / 2]; \
-        heap[at] = entry; \
-    } \
-    static inline entry_t name##_pop(entry_t *heap, int64_t *count) { \
-        entry_t top = heap[0], last = heap[--*count]; \
-        int64_t at = 0; \
-        for (int64_t child = 1; child < *count; child = 2 * at + 1) { \
-            if (child + 1 < *count && name##_before(&heap[child + 1], &heap[child])) child++; \
-            if (!name##_before(&heap[child], &last)) break; \
-            heap[at] = heap[child]; \
-            at = child; \
-        } \
-        heap[at] = last; \
-        return top; \
-    }
-
 static inline int sg_has(const uint64_t *set, int32_t v) { return (int)((set[v >> 6] >> (v & 63)) & 1); }
 static inline void sg_put(uint64_t *set, int32_t v) { set[v >> 6] |= (uint64_t)1 << (v & 63); }
 static inline void sg_drop(uint64_t *set, int32_t v) { set[v >> 6] &= ~((uint64_t)1 << (v & 63)); }
@@ -178,15 +160,9 @@ typedef struct {
 
 static inline int sg_point_new(const sg_graph *g, sg_point *p) {
     memset(p, 0, sizeof *p);
-    p->done = (uint64_t *)calloc((size_t)g->words, 8);
-    p->ready = (int32_t *)malloc(((size_t)g->n_nodes + 1) * 4);
-    return p->done && p->ready ? 0 : -1;
-}
-
-static inline void sg_point_free(sg_point *p) {
-    free(p->done);
-    free(p->ready);
-    memset(p, 0, sizeof *p);
+    p->done = (uint64_t *)calloc((size_t)g->words * 8 + ((size_t)g->n_nodes + 1) * 4, 1);
+    p->ready = (int32_t *)(p->done + g->words);
+    return p->done ? 0 : -1;
 }
 
 static inline void sg_point_start(const sg_graph *g, sg_point *p) {

@@ -14,11 +14,9 @@ from cython_ext.common.ranges cimport rises, within32, within64
 cdef extern from "schedule/graph.h" nogil:
     ctypedef struct sg_graph:
         int32_t n_nodes, n_buffers, words
-        const int32_t *before_start, *before, *after_start, *after, *writes_start, *writes, *reads_start
-        const int32_t *reads, *touches_start, *touches, *writers_start, *writers, *users_start, *users
+        const int32_t *before_start, *before, *writes_start, *writes, *reads_start, *reads
         const int64_t *bytes
         const uint8_t *retained
-        int64_t live_at_start
     void *sg_complete(sg_graph *)
     void *sg_reverse(const sg_graph *, sg_graph *)
 
@@ -79,9 +77,6 @@ cdef class Graph:
     cdef sg_graph g
     cdef void *block
     cdef object alive  # what the pointers lead to, `block` apart
-
-    def __cinit__(self):
-        self.block = NULL
 
     def __dealloc__(self):
         free(self.block)
@@ -157,7 +152,7 @@ cdef class _Costs:
     cdef Graph graph
     cdef int64_t[::1] offsets, met
     cdef int64_t orders
-    cdef bint made, blocks
+    cdef bint blocks
 
     def __init__(self, Graph graph, int64_t capacity=0, int64_t block_bytes=0):
         need(0 <= capacity < 2**31 and 0 <= block_bytes < 2**31 and (capacity or not block_bytes), "a capacity of blocks")
@@ -165,12 +160,10 @@ cdef class _Costs:
         self.met = np.zeros(graph.g.n_nodes, np.int64)
         if sc_create(&self.s, &graph.g, capacity, block_bytes):
             raise MemoryError("operator scheduling: not enough memory for the blocks of this graph")
-        self.made = True
         self.offsets = np.zeros(graph.g.n_buffers, np.int64)
 
     def __dealloc__(self):
-        if self.made:
-            sc_destroy(&self.s)
+        sc_destroy(&self.s)
 
     cdef int check_order(self, const int32_t[::1] order) except -1:
         cdef int64_t k, n = self.graph.g.n_nodes
@@ -284,18 +277,17 @@ cdef class Search:
 
     cdef ss_search s
     cdef Graph graph
-    cdef bint made, settles, by_peak, by_level
+    cdef bint settles, by_peak, by_level
 
     def __init__(self, Graph graph, int64_t floor, int64_t upper, uint64_t max_states, bint safe_moves=True,
                  int max_children=0):
         self.graph = graph
         if ss_create(&self.s, &graph.g, floor, upper, max_states, safe_moves, max_children):
             raise MemoryError("operator scheduling: not enough memory for the state search")
-        self.made, self.settles = True, safe_moves
+        self.settles = safe_moves
 
     def __dealloc__(self):
-        if self.made:
-            ss_destroy(&self.s)
+        ss_destroy(&self.s)
 
     def best_first(self, uint64_t max_expanded):
         """Expand up to `max_expanded` states; return RUNNING, SOLVED, EXHAUSTED, FULL or NO_MEMORY."""

@@ -27,7 +27,7 @@ typedef struct {
 
 typedef struct {
     sg_graph g;
-    uint64_t *closure;      /* n_nodes x words: v and everything that follows it */
+    uint64_t *closure;      /* n_nodes x words: v and everything that follows it; the scratch lies behind it */
     /* pool of states */
     ss_state *states;
     uint64_t *keys;         /* n_states x words: zero-indegree sets */
@@ -53,10 +53,9 @@ typedef struct {
     int32_t level;
     /* scratch */
     sg_point here, child;
-    int32_t *stack;
     uint64_t *key_scratch, *near;
     int64_t *deltas;
-    int32_t *chosen;
+    int32_t *chosen, *stack;
     int failed;             /* out of memory */
 } ss_search;
 
@@ -76,7 +75,7 @@ static inline int ss_before(const ss_entry *a, const ss_entry *b) {
     return a->state > b->state; /* the younger first */
 }
 
-SG_HEAP(ss, ss_entry)
+EW_HEAP(ss, ss_entry)
 
 static inline int ss_push(ss_search *s, int64_t peak, int64_t tie, uint32_t state) {
     if (s->n_heap == s->heap_capacity) {
@@ -242,9 +241,7 @@ static inline void ss_settle(ss_search *s, sg_point *p, int64_t limit, int32_t a
                     p->ready[i] = p->ready[first];
                     p->ready[first++] = v;
                 }
-            for (int32_t i = g->touches_start[after]; i < g->touches_start[after + 1]; i++)
-                for (int32_t k = g->users_start[g->touches[i]]; k < g->users_start[g->touches[i] + 1]; k++)
-                    sg_drop(s->near, g->users[k]);
+            memset(s->near, 0, (size_t)g->words * 8);
         } else
             first = p->n_ready;
         for (int32_t i = 0; i < first && i < p->n_ready; i++) {
@@ -291,13 +288,8 @@ static inline void ss_destroy(ss_search *s) {
     free(s->keys);
     free(s->table);
     free(s->heap);
-    free(s->stack);
-    free(s->key_scratch);
-    free(s->near);
-    free(s->deltas);
-    free(s->chosen);
-    sg_point_free(&s->here);
-    sg_point_free(&s->child);
+    free(s->here.done);
+    free(s->child.done);
     memset(s, 0, sizeof *s);
 }
 
@@ -313,23 +305,22 @@ static inline int ss_create(ss_search *s, const sg_graph *g, int64_t floor, int6
     s->safe_moves = safe_moves;
     s->max_children = max_children;
     s->goal = SS_NONE;
-    int32_t w = g->words;
-    s->closure = (uint64_t *)calloc((size_t)g->n_nodes * w, 8);
-    s->stack = (int32_t *)malloc((SS_CHAIN + 4) * 24);
-    s->key_scratch = (uint64_t *)malloc((size_t)w * 8);
-    s->near = (uint64_t *)calloc((size_t)w, 8);
-    s->deltas = (int64_t *)malloc(((size_t)g->n_nodes + 1) * 8);
-    s->chosen = (int32_t *)malloc(((size_t)g->n_nodes + 1) * 4);
-    if (!s->closure || !s->stack || !s->key_scratch || !s->near || !s->deltas || !s->chosen || sg_point_new(g, &s->here) || sg_point_new(g, &s->child) ||
-        ss_rehash(s, 2048)) {
+    size_t n = (size_t)g->n_nodes, w = (size_t)g->words;
+    s->closure = (uint64_t *)calloc((n + 2) * w + 3 * (SS_CHAIN + 4) + n + 1 + n / 2 + 1, 8);
+    if (!s->closure || sg_point_new(g, &s->here) || sg_point_new(g, &s->child) || ss_rehash(s, 2048)) {
         ss_destroy(s);
         return -1;
     }
+    s->key_scratch = s->closure + n * w;
+    s->near = s->key_scratch + w;
+    s->deltas = (int64_t *)(s->near + w);
+    s->stack = (int32_t *)(s->deltas + n + 1);
+    s->chosen = s->stack + 6 * (SS_CHAIN + 4);
     for (int32_t v = g->n_nodes; v-- > 0;) { /* file order is topological */
         uint64_t *row = s->closure + (uint64_t)v * w;
         sg_put(row, v);
         for (int32_t i = g->after_start[v]; i < g->after_start[v + 1]; i++)
-            for (int32_t k = v >> 6; k < w; k++) row[k] |= s->closure[(uint64_t)g->after[i] * w + k];
+            for (size_t k = (size_t)v >> 6; k < w; k++) row[k] |= s->closure[(uint64_t)g->after[i] * w + k];
     }
     sg_point_start(g, &s->here);
     floor = ss_close(s, &s->here, floor, -1, NULL, NULL);

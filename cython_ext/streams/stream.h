@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/inline.h"
 #include "common/simd.h"
 
 enum {
@@ -55,20 +56,13 @@ static inline float ew_float(uint32_t word) {
 
 static inline float ew_bf16(const uint16_t *weight) { return ew_float((uint32_t)*weight << 16); }
 
-/* Keeps compilers from computing addresses in vector registers, which the sums need. */
-#if defined(__GNUC__)
-#define EW_SCALAR(x) __asm__("" : "+r"(x))
-#else
-#define EW_SCALAR(x) (void)0
-#endif
-
 /* Offsets of four sources, in units, by few loads: the kernels are limited by loads. */
-static inline __attribute__((always_inline)) void ew_four_offsets(size_t offset[4], const uint64_t pair[2],
+EW_INLINE void ew_four_offsets(size_t offset[4], const uint64_t pair[2],
                                                                  const int is_narrow) {
     _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++) {
         offset[k] = is_narrow ? (size_t)(uint16_t)(pair[0] >> (16 * k)) * EW_LINE_UNITS
                              : (uint32_t)(pair[k / 2] >> (32 * (k % 2)));
-        EW_SCALAR(offset[k]);
+        __asm__("" : "+r"(offset[k])); /* keeps compilers from computing addresses in vector registers, which sums need */
     }
 }
 

@@ -42,3 +42,10 @@ def int8_stream(
     outside: npt.NDArray[np.uint8],
     input_offset: npt.NDArray[np.uint32],
 ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
+def assign_rows(
+    sources: npt.NDArray[np.int32],
+    targets: npt.NDArray[np.int32],
+    last_use: npt.NDArray[np.int64],
+    keep: npt.NDArray[np.uint8],
+    resident: npt.NDArray[np.int32],
+) -> tuple[npt.NDArray[np.int64], int]: ...

@@ -1,4 +1,5 @@
-"""The stream of runs that a kernel works through: offsets, weights and heads of every run. Layout: stream.h.
+"""The stream of runs that a kernel works through: offsets, weights and heads of every run (layout: stream.h); rows of
+the arena that values lie in.
 
 A *run* is a maximal stretch of consecutive connections into one target. All arrays are in processing order.
 """
@@ -13,6 +14,15 @@ from cython_ext.common.ranges cimport rises, within32
 cdef extern from "streams/stream.h" nogil:
     enum: EW_BF16, EW_NARROW, EW_HEADER_INT8, EW_ACTIVATION_SHIFT
     uint32_t EW_FIRST, EW_LAST, EW_WIDE, EW_OUTSIDE, EW_PAIRED
+
+cdef extern from *:
+    """
+    #include "common/heap.h"
+    static inline int row_before(const int64_t *a, const int64_t *b) { return *a < *b; }
+    EW_HEAP(row, int64_t)
+    """
+    void row_put(int64_t *heap, int64_t *count, int64_t row) noexcept nogil
+    int64_t row_pop(int64_t *heap, int64_t *count) noexcept nogil
 
 RUN_WORDS = 4  # of a run of a float stream
 PAD_WORDS = 16  # the last vector of a run, and the quad behind the last run, may be read past the end
@@ -211,3 +221,40 @@ cdef inline uint32_t _head(int64_t[::1] seen, int32_t t, int64_t n, int64_t degr
     if seen[t] == degree:
         head |= EW_LAST
     return head
+
+
+def assign_rows(const int32_t[::1] sources, const int32_t[::1] targets, const int64_t[::1] last_use,
+                const uint8_t[::1] keep, const int32_t[::1] resident):
+    """Return int64[N], rows of the arena so that rows are used again, and the number of rows. O(W + N log N).
+
+    A row is taken at a neuron's first touch, the lowest free one, and is free again after the step of its last use.
+    resident: neurons that hold rows from the start. keep: neurons whose rows are never free again. -1: not touched.
+    """
+    cdef int64_t w = sources.shape[0], n = last_use.shape[0], k, rows = 0, free = 0, side
+    cdef int32_t v
+    cdef bint outside = False
+    need(targets.shape[0] == w and keep.shape[0] == n and within32(resident, 0, n), "neurons that are there")
+    found = np.full(n, -1, np.int64)
+    cdef int64_t[::1] row = found
+    cdef int64_t[::1] heap = np.empty(2 * n + 1, np.int64)  # a connection from a neuron to itself frees its row twice
+    with nogil:
+        for k in range(resident.shape[0]):
+            row[resident[k]] = rows
+            rows += 1
+        for k in range(w):
+            v = targets[k]
+            if v < 0 or v >= n or sources[k] < 0 or sources[k] >= n:
+                outside = True
+                break
+            if row[v] < 0:
+                if free:
+                    row[v] = row_pop(&heap[0], &free)
+                else:
+                    row[v] = rows
+                    rows += 1
+            for side in range(2):
+                v = targets[k] if side else sources[k]
+                if last_use[v] == k and not keep[v]:
+                    row_put(&heap[0], &free, row[v])
+    need(not outside, "neurons that are there")
+    return found, rows

@@ -80,15 +80,13 @@ def offsets_hold(const int64_t[::1] offset, size_type[::1] size, int64_t total):
 def count_blocks(const uint64_t[::1] address, size_type[::1] size, uint64_t block_bytes):
     """Return how many blocks these accesses touch, each for itself. Sizes are at least 1, ends at most 2^63."""
     cdef int64_t i, total = 0, n = address.shape[0]
+    cdef uint64_t last
     cdef int shift = _power_of(block_bytes)
     need(size.shape[0] == n, "a size for each access")
     with nogil:
-        if shift >= 0:
-            for i in range(n):
-                total += <int64_t>(((address[i] + <uint64_t>size[i] - 1) >> shift) - (address[i] >> shift)) + 1
-        else:
-            for i in range(n):
-                total += <int64_t>((address[i] + <uint64_t>size[i] - 1) / block_bytes - address[i] / block_bytes) + 1
+        for i in range(n):
+            last = _block_of(address[i] + <uint64_t>size[i] - 1, block_bytes, shift)
+            total += <int64_t>(last - _block_of(address[i], block_bytes, shift)) + 1
     return total
 
 
@@ -103,12 +101,8 @@ def touched_blocks(const uint64_t[::1] address, size_type[::1] size, uint64_t bl
     cdef int64_t[::1] access = out_access
     with nogil:
         for i in range(n):
-            if shift >= 0:
-                at = address[i] >> shift
-                last = (address[i] + <uint64_t>size[i] - 1) >> shift
-            else:
-                at = address[i] / block_bytes
-                last = (address[i] + <uint64_t>size[i] - 1) / block_bytes
+            at = _block_of(address[i], block_bytes, shift)
+            last = _block_of(address[i] + <uint64_t>size[i] - 1, block_bytes, shift)
             while m < room and at <= last:
                 block[m] = at
                 access[m] = i
@@ -133,7 +127,7 @@ def cut(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op,
     cdef uint8_t[::1] to_op = out_op, to_stream = out_stream
     with nogil:
         for i in range(n):
-            at = address[i] >> shift << shift if shift >= 0 else address[i] / block_bytes * block_bytes
+            at = _block_of(address[i], block_bytes, shift) * block_bytes
             last = address[i] + <uint64_t>size[i] - 1
             while m < room and at <= last:
                 to_block[m] = at
@@ -165,6 +159,11 @@ def next_in_table(const uint64_t[::1] lines, uint64_t first, int64_t[::1] table,
             upcoming[i] = table[at]
             table[at] = i
     return np.asarray(upcoming)
+
+
+cdef inline uint64_t _block_of(uint64_t address, uint64_t block_bytes, int shift) noexcept nogil:
+    """shift: of `_power_of`."""
+    return address >> shift if shift >= 0 else address / block_bytes
 
 
 cdef int _power_of(uint64_t number) except -2:

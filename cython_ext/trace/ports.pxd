@@ -10,7 +10,6 @@ cdef extern from "trace/ports.h" nogil:
         int32_t fifo, accumulator, skips
     ctypedef struct ew_operation:
         int64_t elements, sources, targets, stores, values, pieces
-    int64_t ew_accesses(const ew_operation *operation)
     int64_t ew_instructions(const ew_ports *ports, const ew_operation *operation)
     double ew_cycles(const ew_ports *ports, const ew_operation *operation)
     ctypedef struct ew_price:

@@ -15,19 +15,15 @@ ctypedef fused size_type:
     const uint16_t
 
 
-cdef double rate(value):
-    return INFINITY if value is None else value
-
-
 cdef ew_ports open_ports(engine):
     """Return the ports of an engine (hwmodel.machine.EngineSpec, which has checked its values)."""
     cdef ew_ports ports
     one = engine.accesses_per_ns is not None  # one port for everything
-    ports.records, ports.loads = rate(None if one else engine.records_per_cycle), rate(None if one else engine.loads_per_cycle)
-    ports.stores = rate(None if one else engine.stores_per_cycle)
-    ports.accumulates = rate(None if one else engine.accumulates_per_cycle)
-    ports.values = rate(None if one else engine.values_per_cycle)
-    ports.instructions = rate(None if one else engine.instructions_per_cycle)
+    ports.records, ports.loads, ports.stores, ports.accumulates, ports.values, ports.instructions = [
+        INFINITY if one or rate is None else rate
+        for rate in (engine.records_per_cycle, engine.loads_per_cycle, engine.stores_per_cycle,
+                     engine.accumulates_per_cycle, engine.values_per_cycle, engine.instructions_per_cycle)
+    ]
     ports.accesses = 1 if one else INFINITY
     ports.each, ports.access_bytes = engine.instructions_per_connection, engine.access_bytes
     need(ports.access_bytes > 0, "accesses of bytes")

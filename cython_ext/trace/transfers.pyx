@@ -12,25 +12,22 @@ import numpy as np
 
 cdef extern from "trace/transfers.h" nogil:
     ctypedef struct ew_array:
-        int64_t start, end, piece, stream
+        pass
     ctypedef struct ew_transfers:
         ew_walk *walk
-        const int32_t *move_step
-        const int32_t *move_neuron
+        const int32_t *move_step, *move_neuron
         const uint8_t *move_kind
         const int64_t *move_scalar
         int64_t n_moves
         const ew_array *arrays
         int64_t n_arrays, scalar_array, descriptor_array
-        const int64_t *element_array
-        const int64_t *event_array
+        const int64_t *element_array, *event_array
         const uint8_t *is_computed
         int64_t pointers, n_neurons, row_accesses, sum_accesses
         ew_ports ports
         int64_t *fetched
         uint8_t *finished
-        int64_t elements, row_reads, row_writes, sum_reads, sum_writes, connection_accesses, instructions, multiply_adds
-        int32_t in_registers
+        int64_t row_reads, row_writes, sum_reads, sum_writes, connection_accesses, instructions, multiply_adds
         double cycles
     void ew_start_arrays(ew_transfers *transfers)
     int64_t ew_engine_accesses(const ew_transfers *transfers)
@@ -113,11 +110,7 @@ cdef class TransferWalk(ForwardWalk):
             transfers.is_computed, transfers.finished = &is_computed[0], &finished[0]
         transfers.scalar_array, transfers.descriptor_array = scalar_array, descriptor_array
         transfers.row_accesses, transfers.sum_accesses = row_accesses
-        transfers.ports, transfers.cycles, transfers.instructions = open_ports(engine), 0, 0
-        transfers.multiply_adds = transfers.in_registers = transfers.elements = 0
-        transfers.pointers = pointers
-        transfers.row_reads = transfers.row_writes = transfers.connection_accesses = 0
-        transfers.sum_reads = transfers.sum_writes = 0
+        transfers.ports, transfers.pointers = open_ports(engine), pointers
         ew_start_arrays(transfers)
 
     @property

@@ -14,11 +14,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/copy.h"
+#include "common/inline.h"
 #include "common/requantize.h"
 #include "trace/values.h"
 
 #define EDGEWATT_MOST_ELEMENTS 4
-#define EDGEWATT_INLINE static inline __attribute__((always_inline))
 
 typedef struct { /* where accesses go: the columns of a chunk under way */
     uint64_t *address;
@@ -69,29 +70,15 @@ static inline void ew_start_pass(ew_walk *walk) {
     for (int e = 0; e < EDGEWATT_MOST_ELEMENTS; e++) walk->last_byte[e] = -1;
 }
 
-EDGEWATT_INLINE int64_t ew_row_of(const ew_walk *walk, int64_t neuron) {
+EW_INLINE int64_t ew_row_of(const ew_walk *walk, int64_t neuron) {
     return walk->neurons + walk->number * walk->pass_bytes + neuron * walk->row_pitch;
 }
 
-EDGEWATT_INLINE int64_t ew_sums_of(const ew_walk *walk, int64_t neuron) {
+EW_INLINE int64_t ew_sums_of(const ew_walk *walk, int64_t neuron) {
     return walk->sums_at + walk->number * walk->sum_pass_bytes + neuron * walk->sum_pitch;
 }
 
-/* Copy the bytes of one access: nearly all have the width of a number, which a call of memcpy would take longer for. */
-EDGEWATT_INLINE void ew_copy(uint8_t *restrict to, const uint8_t *restrict from, int64_t width) {
-    if (width == 4)
-        memcpy(to, from, 4);
-    else if (width == 2)
-        memcpy(to, from, 2);
-    else if (width == 8)
-        memcpy(to, from, 8);
-    else if (width == 1)
-        *to = *from;
-    else
-        memcpy(to, from, (size_t)width);
-}
-
-EDGEWATT_INLINE void ew_emit(const ew_walk *walk, ew_sink *out, int narrow, int64_t at, int64_t width,
+EW_INLINE void ew_emit(const ew_walk *walk, ew_sink *out, int narrow, int64_t at, int64_t width,
                                    int store, int stream) {
     const int64_t n = out->n, filled = out->payload_offset[n];
     out->address[n] = walk->base + (uint64_t)at;
@@ -101,13 +88,13 @@ EDGEWATT_INLINE void ew_emit(const ew_walk *walk, ew_sink *out, int narrow, int6
         out->size16[n] = (uint16_t)width;
     out->op[n] = (uint8_t)store;
     out->stream[n] = (uint8_t)stream;
-    ew_copy(out->payload + filled, walk->image + at, width);
+    ew_copy_block(out->payload + filled, walk->image + at, width);
     out->payload_offset[n + 1] = filled + width;
     out->n = n + 1;
 }
 
 /* Make the structure loads that precede step k; return 0 when the buffer is full. */
-EDGEWATT_INLINE int ew_structure(ew_walk *walk, ew_sink *out, int narrow, int64_t k) {
+EW_INLINE int ew_structure(ew_walk *walk, ew_sink *out, int narrow, int64_t k) {
     for (; walk->event < walk->n_events && walk->event_step[walk->event] <= k; walk->event++) {
         if (out->n > out->capacity) return 0;
         ew_emit(walk, out, narrow, walk->event_offset[walk->event], walk->event_size[walk->event], 0,
@@ -165,7 +152,7 @@ static inline void ew_add_integers(const ew_walk *walk, int64_t k, int keep) {
 }
 
 /* Multiply and add; return whether the sums stay in registers. If not, the image holds them now. */
-EDGEWATT_INLINE int ew_compute(ew_walk *walk, int one_lane, int64_t k) {
+EW_INLINE int ew_compute(ew_walk *walk, int one_lane, int64_t k) {
     const int64_t source = walk->source[k], target = walk->target[k], lanes = one_lane ? 1 : walk->lanes;
     const float weight = walk->weight[k];
     const float *restrict values = walk->source_row;
@@ -201,7 +188,7 @@ EDGEWATT_INLINE int ew_compute(ew_walk *walk, int one_lane, int64_t k) {
 
 /* Write the next accesses until the buffers are full or the last pass has ended. The walk and the sink are copied for
  * the time of a call: nothing that is written through a byte pointer can change a copy, so it stays in registers. */
-EDGEWATT_INLINE void ew_fill_any(ew_walk *of, ew_sink *into, int one_lane, int narrow) {
+EW_INLINE void ew_fill_any(ew_walk *of, ew_sink *into, int one_lane, int narrow) {
     ew_walk copy = *of, *walk = &copy;
     ew_sink sink = *into, *out = &sink;
     for (; walk->number < walk->n_passes; walk->number++, ew_start_pass(walk)) {

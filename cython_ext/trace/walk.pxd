@@ -8,8 +8,7 @@ cdef extern from "trace/walk.h" nogil:
         uint64_t *address
         uint8_t *size8
         uint16_t *size16
-        uint8_t *op
-        uint8_t *stream
+        uint8_t *op, *stream
         int64_t *payload_offset
         uint8_t *payload
         double *work
@@ -18,20 +17,14 @@ cdef extern from "trace/walk.h" nogil:
         int64_t offset, bits, stream
         const int64_t *slot
     ctypedef struct ew_walk:
-        const int32_t *source
-        const int32_t *target
-        const float *weight
-        const float *slope
-        const float *bias
-        const uint8_t *finish
-        const uint8_t *hand_over
+        const int32_t *source, *target
+        const float *weight, *bias, *slope
+        const uint8_t *finish, *hand_over
         int64_t n_steps
         ew_element element[4]
         int64_t n_elements
-        const int64_t *event_step
-        const int64_t *event_offset
-        const uint8_t *event_size
-        const uint8_t *event_stream
+        const int64_t *event_step, *event_offset
+        const uint8_t *event_size, *event_stream
         int64_t n_events
         uint8_t *image
         uint64_t base
@@ -41,8 +34,7 @@ cdef extern from "trace/walk.h" nogil:
         const int32_t *zero
         int format, registers, input_stream, partial_stream, output_stream
         int64_t number
-        float *source_row
-        float *sums
+        float *source_row, *sums
         int32_t *integers
     int EDGEWATT_MOST_ELEMENTS
     void ew_start_pass(ew_walk *walk)

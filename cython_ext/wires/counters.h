@@ -268,7 +268,7 @@ static int64_t ew_return_to_idle(ew_window *w, int64_t lanes, uint8_t rest, int6
 
 /* Sends segments, which the caller has checked, over the bus. counters: ew_counters_bytes at a multiple of 64 bytes, what is
  * not in the counts yet; zeros at first. counts: int64[n_streams][3][9 * lanes]. */
-static inline void ew_send_body(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts) {
+static inline void ew_send_baseline(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts) {
     const int64_t lanes = bus->lanes;
     const ew_layout of = ew_layout_of(lanes);
     int64_t i = 0, k = 0; /* byte, segment */
@@ -326,16 +326,6 @@ static inline void ew_send_body(ew_bus *bus, const ew_sent *sent, uint8_t *count
 
 #if EDGEWATT_X86
 EDGEWATT_AVX2 __attribute__((flatten)) static void ew_send_avx2(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts) {
-    ew_send_body(bus, sent, counters, counts);
+    ew_send_baseline(bus, sent, counters, counts);
 }
 #endif
-
-static void ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts) {
-#if EDGEWATT_X86
-    if (ew_simd_level() >= EDGEWATT_LEVEL_AVX2) {
-        ew_send_avx2(bus, sent, counters, counts);
-        return;
-    }
-#endif
-    ew_send_body(bus, sent, counters, counts);
-}

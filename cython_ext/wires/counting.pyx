@@ -4,26 +4,19 @@ import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from cython_ext.common.aligned cimport ahead
 from cython_ext.common.checks cimport need
 
 cdef extern from "wires/counters.h" nogil:
-    enum:
-        EW_LANES
+    enum: EW_LANES
     ctypedef struct ew_bus:
-        uint8_t level[64]
-        uint8_t flag[64]
-        int64_t lanes
-        int64_t place
+        uint8_t level[64], flag[64]
+        int64_t lanes, place
     ctypedef struct ew_sent:
-        const uint8_t *src
-        const uint8_t *flags
-        const uint8_t *idles
-        const int64_t *ends
-        const int64_t *streams
+        const uint8_t *src, *flags, *idles
+        const int64_t *ends, *streams
         int64_t segments
         uint8_t rest
-    void ew_send(ew_bus *bus, const ew_sent *sent, uint8_t *counters, int64_t *counts)
+    void send "EDGEWATT_WITH_AVX2(ew_send)"(ew_bus *, const ew_sent *, uint8_t *, int64_t *)
     bint ew_counters_hold(const uint8_t *counters, int64_t n_streams, int64_t lanes)
     int64_t ew_counters_bytes(int64_t n_streams, int64_t lanes)
     void ew_empty(uint8_t *counters, int64_t n_streams, int64_t lanes, int64_t *counts)
@@ -32,10 +25,17 @@ cdef extern from "wires/counters.h" nogil:
 def new_counters(int64_t streams, int64_t lanes):
     """Return uint8, zeros: counters of this many streams, to be given to `count_wires` and `empty_counters`."""
     need(streams >= 0 and 1 <= lanes <= EW_LANES, "streams, and lanes of the bus")
-    cdef int64_t size = ew_counters_bytes(streams, lanes), first
-    room = np.zeros(size + 64, np.uint8)
-    first = ahead(room)
-    return room[first : first + size]
+    cdef int64_t size = ew_counters_bytes(streams, lanes)
+    room = np.zeros(size + 63, np.uint8)
+    return room[-room.ctypes.data & 63 :][:size]
+
+
+cdef int _check_counters(uint8_t[::1] counters, int64_t[:, :, ::1] counts, int64_t lanes) except -1:
+    cdef int64_t n = counts.shape[0]
+    need(counts.shape[1] == 3 and counts.shape[2] == 9 * lanes, "three counts of every wire")
+    need(counters.shape[0] == ew_counters_bytes(n, lanes), "counters for each stream")
+    return need(n == 0 or (<size_t>&counters[0] % 64 == 0 and ew_counters_hold(&counters[0], n, lanes)),
+                "counters of new_counters")
 
 
 cdef bint _are_segments(const int64_t[::1] ends, const int64_t[::1] streams, int64_t n, int64_t n_streams) noexcept:
@@ -67,9 +67,8 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
     cdef ew_sent sent
     cdef const uint8_t[::1] flag_view, idle_view
     need(1 <= lanes <= EW_LANES and 0 <= lane < lanes and flag_level.shape[0] == lanes, "1 to 64 lanes, a level for each")
-    need(counts.shape[0] > 0 and counts.shape[1] == 3 and counts.shape[2] == 9 * lanes, "three counts of every wire")
-    need(counters.shape[0] == ew_counters_bytes(counts.shape[0], lanes), "counters for each stream")
-    need(<size_t>&counters[0] % 64 == 0 and ew_counters_hold(&counters[0], counts.shape[0], lanes), "counters of new_counters")
+    need(counts.shape[0] > 0, "streams")
+    _check_counters(counters, counts, lanes)
     need(streams.shape[0] == segments, "a stream for each segment")
     if segments == 0:
         return lane
@@ -94,7 +93,7 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
         bus.level[j] = level[j]
         bus.flag[j] = flag_level[j] & 1
     with nogil:
-        ew_send(&bus, &sent, &counters[0], &counts[0, 0, 0])
+        send(&bus, &sent, &counters[0], &counts[0, 0, 0])
     for j in range(lanes):
         level[j] = bus.level[j]
         flag_level[j] = bus.flag[j]
@@ -104,11 +103,10 @@ def count_wires(const uint8_t[::1] data, flags, const int64_t[::1] ends, const i
 def empty_counters(uint8_t[::1] counters, int64_t[:, :, ::1] counts):
     """Add the counters to the counts and set them to zero."""
     cdef int64_t lanes = counts.shape[2] // 9
-    need(1 <= lanes <= EW_LANES and counts.shape[1] == 3 and counts.shape[2] == 9 * lanes, "three counts of every wire")
-    need(counters.shape[0] == ew_counters_bytes(counts.shape[0], lanes), "counters for each stream")
+    need(1 <= lanes <= EW_LANES, "1 to 64 lanes")
+    _check_counters(counters, counts, lanes)
     if counts.shape[0] == 0:
         return
-    need(<size_t>&counters[0] % 64 == 0 and ew_counters_hold(&counters[0], counts.shape[0], lanes), "counters of new_counters")
     with nogil:
         ew_empty(&counters[0], counts.shape[0], lanes, &counts[0, 0, 0])
 

@@ -7,10 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/inline.h"
 #include "common/simd.h"
 
-static inline int ew_popcount8(uint8_t x) { return __builtin_popcount(x); }
-static inline int ew_popcount64(uint64_t x) { return __builtin_popcountll(x); }
 
 typedef uint64_t ew_32 __attribute__((vector_size(32)));
 
@@ -26,7 +25,7 @@ static inline uint8_t ew_gather_bits(uint64_t x) { return (uint8_t)((x * 0x01020
 
 static inline void ew_xor_byte(const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t i, uint8_t before, int keep, int dbi) {
     const uint8_t x = keep ? src[i] ^ before : src[i];
-    const int heavy = dbi && ew_popcount8(x) > 4;
+    const int heavy = dbi && __builtin_popcount(x) > 4;
     dst[i] = heavy ? (uint8_t)~x : x;
     if (dbi) flags[i >> 3] = (uint8_t)((flags[i >> 3] & ~(1 << (i & 7))) | heavy << (i & 7));
 }
@@ -49,7 +48,7 @@ static ew_pattern ew_pattern_of(int64_t element, int64_t block) {
 }
 
 /* n bytes from i on, 16 or 32 that lie in one block or are whole blocks. */
-static inline __attribute__((always_inline)) void ew_encode_step(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags,
+EW_INLINE void ew_encode_step(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags,
                                                                  int64_t i, int64_t p, int dbi, const int64_t n) {
     const int64_t last = of->block - 64;
     ew_32 x = {0}, before = {0}, keep = {0};
@@ -67,7 +66,7 @@ static inline __attribute__((always_inline)) void ew_encode_step(const ew_patter
 
 /* Bytes from `start` to `end` of a stream, of which src[0] is the first; p: offset of the one at `start` in its block. history:
  * the `element` bytes before src[0]. */
-static inline void ew_encode_run_body(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
+static inline void ew_encode_run_baseline(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
                           const uint8_t *history, int64_t p, int dbi) {
     const int64_t element = of->element, block = of->block;
     for (int64_t i = start, n; i < end; i += n, p = p + n < block ? p + n : 0) {
@@ -86,17 +85,6 @@ static inline void ew_encode_run_body(const ew_pattern *of, const uint8_t *src, 
 #if EDGEWATT_X86
 EDGEWATT_AVX2 __attribute__((flatten)) static void ew_encode_run_avx2(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags,
                                                                       int64_t start, int64_t end, const uint8_t *history, int64_t p, int dbi) {
-    ew_encode_run_body(of, src, dst, flags, start, end, history, p, dbi);
+    ew_encode_run_baseline(of, src, dst, flags, start, end, history, p, dbi);
 }
 #endif
-
-static void ew_encode_run(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
-                          const uint8_t *history, int64_t p, int dbi) {
-#if EDGEWATT_X86
-    if (ew_simd_level() >= EDGEWATT_LEVEL_AVX2) {
-        ew_encode_run_avx2(of, src, dst, flags, start, end, history, p, dbi);
-        return;
-    }
-#endif
-    ew_encode_run_body(of, src, dst, flags, start, end, history, p, dbi);
-}

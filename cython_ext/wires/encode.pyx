@@ -9,17 +9,14 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from cython_ext.common.aligned cimport ahead
 from cython_ext.common.checks cimport need
 
 cdef extern from "wires/encode.h" nogil:
     ctypedef struct ew_pattern:
         int64_t element
     ew_pattern ew_pattern_of(int64_t element, int64_t block)
-    void ew_encode_run(const ew_pattern *of, const uint8_t *src, uint8_t *dst, uint8_t *flags, int64_t start, int64_t end,
-                       const uint8_t *history, int64_t p, int dbi)
-    int ew_popcount8(uint8_t x)
-    int ew_popcount64(uint64_t x)
+    void encode_run "EDGEWATT_WITH_AVX2(ew_encode_run)"(
+        const ew_pattern *, const uint8_t *, uint8_t *, uint8_t *, int64_t, int64_t, const uint8_t *, int64_t, int)
     int ew_wires_at_1 "__builtin_popcount"(unsigned x)
 
 
@@ -27,7 +24,8 @@ def aligned_empty(int64_t n):
     """Return uint8[n] that starts on a cache line."""
     need(n >= 0, "no fewer than no bytes")
     room = np.empty(n + 63, np.uint8)
-    cdef int64_t first = ahead(room)
+    cdef const uint8_t[::1] view = room
+    cdef int64_t first = <int64_t>(-<size_t>&view[0] & 63)
     return room[first : first + n]
 
 
@@ -58,7 +56,7 @@ def encode_xor_dbi(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags
     cdef const uint8_t *before = &history[0] if history.shape[0] else &none
     cdef ew_pattern pattern = ew_pattern_of(element_bytes, block_bytes)
     with nogil:
-        ew_encode_run(&pattern, &data[0], &out[0], flag_bytes, 0, n, before, position, dbi)
+        encode_run(&pattern, &data[0], &out[0], flag_bytes, 0, n, before, position, dbi)
 
 
 def encode_xor_dbi_blocks(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags, const int64_t[::1] elements,
@@ -87,8 +85,8 @@ def encode_xor_dbi_blocks(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1
     with nogil:
         for k in range(1, n + 1):
             if k == n or which[kind[k]] != which[kind[first]]:
-                ew_encode_run(&pattern[which[kind[first]]], &data[0], &out[0], flag_bytes, first * block_bytes,
-                              k * block_bytes, none, 0, dbi)
+                encode_run(&pattern[which[kind[first]]], &data[0], &out[0], flag_bytes, first * block_bytes,
+                           k * block_bytes, none, 0, dbi)
                 first = k
 
 
@@ -113,7 +111,7 @@ def encode_dbi_ac(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1] flags,
     with nogil:
         for i in range(data.shape[0]):
             x = data[i]
-            if ew_popcount8(x ^ last[lane]) > 4:
+            if ew_wires_at_1(x ^ last[lane]) > 4:
                 x = ~x
                 flags[i >> 3] |= 1 << (i & 7)
             out[i] = x

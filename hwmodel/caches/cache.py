@@ -166,7 +166,7 @@ class CacheLevel:
     ) -> tuple[LineTransactions, npt.NDArray[np.uint8]]:
         """Do as `access`; return the transactions, and uint8 for each look-up: whether it missed."""
         arrays = self._checked(op, address, size)
-        missed = np.zeros(len(self._kernel.lookups(*arrays[1:])), np.uint8)
+        missed = np.zeros(len(touched_lines(*arrays[1:], self.spec.line_bytes)[0]), np.uint8)
         self._kernel.note_misses(missed)
         return LineTransactions(*self._kernel.access(*arrays, True)), missed
 
@@ -182,8 +182,7 @@ class CacheLevel:
             own = ~self._passing[np.asarray(stream)]
             address, size = np.asarray(address)[own], np.asarray(size)[own]
         _, where, sizes = self._checked(np.zeros(np.shape(address), np.uint8), address, size)
-        lines: npt.NDArray[np.uint64] = self._kernel.lookups(where, sizes)
-        return lines
+        return touched_lines(where, sizes, self.spec.line_bytes)[0]
 
     def set_future(self, lines: npt.NDArray[np.uint64]) -> None:
         """Give a policy that needs the future the line number of every look-up of the run (uint64), in order."""

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cython_ext.inference.runs import LINE_UNITS, NARROW_OFFSETS, UNIT_BYTES
-from cython_ext.streams.rows import assign_rows
-from cython_ext.streams.streams import run_starts, shared_quads
+from cython_ext.streams.streams import assign_rows, run_starts, shared_quads
 from hwmodel.processor.arena import Float32
 from traces.base.errors import InputError
 from traces.networks.checks import weights_of
