@@ -16,7 +16,6 @@ import numpy.typing as npt
 from reorder.base import Progress
 from reorder.operators.schedule import schedule as plain
 from reorder.operators.schedule.arena import ALIGNMENT
-from reorder.operators.schedule.constructive import simple_orders
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_transfers, seconds_until, too_late
@@ -347,7 +346,7 @@ def schedule(
         results += [plain.schedule(graph, objective="traffic", seed=seed + k, **options) for k in range(SEEDS)]
     orders: dict[bytes, npt.NDArray[np.int64]] = {r.order.tobytes(): r.order for r in results}
     problem = OperatorProblem(least.graph)
-    for order in simple_orders(problem):
+    for order in problem.simple_orders():
         if budget_bytes is None or int(problem.costs.peak(order)) <= budget_bytes:
             orders.setdefault(order.astype(np.int64).tobytes(), order.astype(np.int64))
     energy = {

@@ -14,7 +14,6 @@ from edgewatt.operators.arena import buffers_of, in_banks, of_schedule, read_ban
 from edgewatt.operators.energy import operator_energy, schedule
 from edgewatt.operators.words import bank_summary, describe_banks, describe_written
 from reorder.operators.arena.base import PlacementTask
-from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.traffic import offchip_traffic
@@ -123,9 +122,9 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip] if onchip else []))))
     until = None if limit is None else time.monotonic() + limit
     before, after = OperatorProblem(graph), OperatorProblem(result.graph)
-    given = {"file": constructive.file_order(before), "kahn-fifo": constructive.kahn(before)}
+    given = {"file": before.file_order(), "kahn-fifo": before.kahn()}
     packed, task = {"allocator": s["allocator"], "alignment": result.alignment}, PlacementTask(None, until)
-    orders = [(name, before, order, arena(before, order, **packed, task=task).n_bytes) for name, order in given.items()]
+    orders = [(name, before, order, arena(before, order, **packed, task=task).height) for name, order in given.items()]
     orders.append(("scheduled", after, after.check_order(result.order), result.arena_bytes))
     rows = [_figures(*each, sizes, blocks, until) for each in orders]
     unpriced = None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-from reorder.tuples.base import TUPLE_ORDERS, TupleOrderMethod
-from reorder.tuples.matrix import LAYOUTS, Entries, MatrixLayout, entries_of, id_field, stride_bounds, value_field
-from reorder.tuples.tuple_problem import OBJECTIVES, Field, Int64Array, TupleProblem
+from reorder.tuples.base import TUPLE_ORDERS
+from reorder.tuples.matrix import LAYOUTS, Entries, entries_of, id_field, stride_bounds, value_field
+from reorder.tuples.tuple_problem import OBJECTIVES, Field, Int64Array, TupleProblem, TuplesBefore
 from traces.base.errors import InputError, shown, unknown_name
 from traces.base.workers import Each, in_turn
 
@@ -41,6 +40,14 @@ class WireRequest:
             return self.block_bytes
         return None if self.base_interval == "matrix" else self.base_interval
 
+    def problem(
+        self, fields: tuple[Field, ...], bounds: Int64Array, rows: Int64Array, before: TuplesBefore = TuplesBefore()
+    ) -> TupleProblem:
+        return TupleProblem(
+            fields, bounds, rows, self.encoder, self.interval, self.objective, self.metric, self.bus_bytes,
+            self.energy_pj, before,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Storage:
@@ -56,81 +63,37 @@ class Storage:
         if self.layout not in LAYOUTS:
             raise unknown_name("layout", self.layout, LAYOUTS)
 
-    @property
-    def kind(self) -> MatrixLayout:
-        """The layout's arrays."""
-        return LAYOUTS[self.layout]
 
-
-@dataclass(frozen=True)
 class TupleRequest:
-    """Storage, wires, method and its parameters. Names and parameters are checked before any work."""
+    """Storage, wires, method and its parameters, checked before any work. effort: for methods that have one.
 
-    storage: Storage
-    wires: WireRequest
-    method: str
-    parameters: Mapping[str, Any]
+    member: the method. own: its parameter object. InputError where it does not serve the layout or the objective.
+    """
 
-    def __post_init__(self) -> None:
-        _ = self.member, self.own
-
-    @cached_property
-    def member(self) -> TupleOrderMethod:
-        """The method; InputError where it does not serve the layout or the objective."""
-        member = TUPLE_ORDERS[self.method].item
-        for what, name, served in (
-            ("layout", self.storage.layout, "layouts"),
-            ("objective", self.wires.objective, "objectives"),
-        ):
-            if name not in getattr(member, served):
-                able = [key for key, entry in TUPLE_ORDERS.loadable().items() if name in getattr(entry.item, served)]
-                others = ", ".join(map(repr, able))
-                raise InputError(f"{self.method!r} does not order for {what} {name!r}: use {others}")
-        return member
-
-    @cached_property
-    def own(self) -> Any:
-        """The method's own parameter object."""
-        return TUPLE_ORDERS[self.method].make_parameters(self.parameters)
+    def __init__(
+        self, storage: Storage, wires: WireRequest, method: str, effort: float | str, parameters: Mapping[str, Any]
+    ) -> None:
+        self.storage, self.wires, self.method = storage, wires, method
+        entry = TUPLE_ORDERS[method]
+        self.member = entry.item
+        for what, name, served in (("layout", storage.layout, "layouts"), ("objective", wires.objective, "objectives")):
+            if name not in getattr(self.member, served):
+                able = [key for key, each in TUPLE_ORDERS.loadable().items() if name in getattr(each.item, served)]
+                raise InputError(f"{method!r} does not order for {what} {name!r}: use {', '.join(map(repr, able))}")
+        has_effort = "effort" in getattr(entry.parameters, "__dataclass_fields__", ())
+        self.parameters = {"effort": effort, **parameters} if has_effort else dict(parameters)
+        self.own = entry.make_parameters(self.parameters)
 
 
-@dataclass(frozen=True, eq=False)
-class StoredTuples:
-    """The entries of a matrix in storage order, as the arrays that are sent. zeroed, saturated: as of TupleOrder."""
-
-    entries: Entries
-    fields: tuple[Field, ...]
-    zeroed: int
-    saturated: int
-
-    @classmethod
-    def of(cls, matrix: Any, storage: Storage, each: Each = in_turn) -> StoredTuples:
-        """Read a matrix; errors as `entries_of`, `value_field` and `id_field` raise them."""
-        entries = entries_of(matrix, storage.kind, each)
-        values, *lost = value_field(entries.values, storage.value_format, each)
-        names = storage.kind.ids
-        ids = zip(names, (entries.major, entries.minor)[-len(names) :], strict=True)
-        fields = (
-            values,
-            *(id_field(name, column, storage.id_bits, each) for name, column in ids),
-        )
-        return cls(entries, fields, *lost)
-
-    def bounds(self, storage: Storage) -> Int64Array:
-        """int64[S + 1]: the strides."""
-        mix = self.entries.layout.rows_mix
-        return stride_bounds(self.entries.major, storage.stride, storage.stride_restart, rows_may_mix=mix)
-
-    def problem(self, storage: Storage, wires: WireRequest) -> TupleProblem:
-        """Return the problem."""
-        return TupleProblem(
-            self.fields,
-            self.bounds(storage),
-            self.entries.major,
-            wires.encoder,
-            wires.interval,
-            wires.objective,
-            wires.metric,
-            wires.bus_bytes,
-            wires.energy_pj,
-        )
+def stored_tuples(
+    matrix: Any, storage: Storage, wires: WireRequest, each: Each = in_turn
+) -> tuple[TupleProblem, Entries, int, int]:
+    """Return a matrix as a problem, its entries in storage order, and how many values became zero and how many
+    the largest of the format. Errors as `entries_of`, `value_field` and `id_field` raise them."""
+    kind = LAYOUTS[storage.layout]
+    entries = entries_of(matrix, kind, each)
+    values, zeroed, saturated = value_field(entries.values, storage.value_format, each)
+    columns = zip(kind.ids, (entries.major, entries.minor)[-len(kind.ids) :], strict=True)
+    ids = [id_field(name, column, storage.id_bits, each) for name, column in columns]
+    bounds = stride_bounds(entries.major, storage.stride, storage.stride_restart, rows_may_mix=kind.rows_mix)
+    return wires.problem((values, *ids), bounds, entries.major), entries, zeroed, saturated

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.cost import metric_bound, wire_cost
 from reorder.tuples.groups import order_all
 from reorder.tuples.matrix import Entries
-from reorder.tuples.request import Storage, StoredTuples, TupleRequest, WireRequest
+from reorder.tuples.request import Storage, TupleRequest, WireRequest, stored_tuples
 from reorder.tuples.tuple_problem import Int64Array
 from traces.base.checks import check_seed
 from traces.base.progress import Progress
@@ -123,34 +122,22 @@ def order_tuples(
     Returns a TupleOrder. Raises InputError saying which entry, id, stride or name cannot be used.
     """
     check_seed(seed)
-    given = dict(parameters)
-    kinds = TUPLE_ORDERS[method].parameters
-    if kinds is not None and any(f.name == "effort" for f in fields(kinds)):
-        given = {"effort": effort, **given}
-    request = TupleRequest(
-        Storage(layout, value_format, id_bits, stride, stride_restart),
-        WireRequest(encoder, block_bytes, base_interval, objective, metric, bus_bytes, energy_pj),
-        method,
-        given,
-    )
+    storage = Storage(layout, value_format, id_bits, stride, stride_restart)
+    wires = WireRequest(encoder, block_bytes, base_interval, objective, metric, bus_bytes, energy_pj)
+    request = TupleRequest(storage, wires, method, effort, parameters)
     with Workers(workers, executor or request.member.workers, scheduler, request.member.workers) as team:
-        stored = StoredTuples.of(matrix, request.storage, team.each)
-        run: dict[str, Any] = {"seed": seed, "workers": team, "progress": progress, "checkpoint": checkpoint}
-        return _order_rows(request, stored, bound, run)
-
-
-def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: Mapping[str, Any]) -> TupleOrder:
-    """Order the tuples, count what is sent, and take what is least."""
-    problem, team = stored.problem(request.storage, request.wires), run["workers"]
-    positions = order_all(problem, request.method, parameters=request.own, **run)
-    given = np.arange(problem.size, dtype=np.int64)
-    after, before = wire_cost(problem, positions, team.each), wire_cost(problem, given, team.each)
-    for name in request.member.guards_of(problem):
-        other = given if name == "given" else order_all(problem, name, workers=team)
-        sent = before if name == "given" else wire_cost(problem, other, team.each)
-        if sent.cost < after.cost:
-            positions, after = other, sent
-    storage = request.storage
+        problem, entries, zeroed, saturated = stored_tuples(matrix, storage, wires, team.each)
+        positions = order_all(
+            problem, method, seed=seed, parameters=request.own, workers=team, progress=progress, checkpoint=checkpoint
+        )
+        given = np.arange(problem.size, dtype=np.int64)
+        after, before = wire_cost(problem, positions, team.each), wire_cost(problem, given, team.each)
+        for name in request.member.guards_of(problem):
+            other = given if name == "given" else order_all(problem, name, workers=team)
+            sent = before if name == "given" else wire_cost(problem, other, team.each)
+            if sent.cost < after.cost:
+                positions, after = other, sent
+        lower_bound = metric_bound(problem, positions, team) if bound else None
     return TupleOrder(
         positions=positions,
         ones_values=after.ones[0],
@@ -161,15 +148,10 @@ def _order_rows(request: TupleRequest, stored: StoredTuples, bound: bool, run: M
         original_cost=before.cost,
         toggles=sum(after.toggles) if after.toggles else None,
         original_toggles=sum(before.toggles) if before.toggles else None,
-        lower_bound=metric_bound(problem, positions, team) if bound else None,
-        zeroed=stored.zeroed,
-        saturated=stored.saturated,
-        method=request.method,
-        parameters={
-            "stride": storage.stride,
-            "value_format": storage.value_format,
-            "seed": run["seed"],
-            **request.parameters,
-        },
-        entries=stored.entries,
+        lower_bound=lower_bound,
+        zeroed=zeroed,
+        saturated=saturated,
+        method=method,
+        parameters={"stride": stride, "value_format": value_format, "seed": seed, **request.parameters},
+        entries=entries,
     )

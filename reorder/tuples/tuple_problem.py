@@ -7,7 +7,7 @@ A sparse format keeps one array per field, packed and sent in blocks whose first
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -106,7 +106,6 @@ class TupleProblem:
     metric: str = "ones"
     bus_bytes: int | None = None
     energy_pj: tuple[float, float] | None = None
-    notes: Mapping[str, int] = field(default_factory=dict)
     before: TuplesBefore = TuplesBefore()
 
     def __post_init__(self) -> None:
@@ -144,13 +143,11 @@ class TupleProblem:
         return {**{f.name: getattr(self, f.name) for f in dataclass_fields(self)}, "rows": (lowest, apart)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restore the rows."""
         lowest, apart = state["rows"]
         self.__dict__.update(state, rows=apart.astype(np.int64) + lowest)
 
     @property
     def coding(self) -> Coding:
-        """What the encoders do."""
         return CHAINS[self.encoder]
 
     @property
@@ -160,12 +157,10 @@ class TupleProblem:
 
     @property
     def dbi(self) -> bool:
-        """DBI-DC is in force."""
         return self.coding.dbi
 
     @property
     def xor(self) -> bool:
-        """Base+XOR is in force."""
         return self.coding.xor
 
     @property
@@ -185,7 +180,6 @@ class TupleProblem:
 
     @property
     def counted(self) -> tuple[Field, ...]:
-        """The fields that the objective counts."""
         if self.objective == "values":
             return self.fields[:1]
         return self.fields[1:] if self.objective == "ids" else self.fields

@@ -184,7 +184,7 @@ def test_the_bound_of_an_arena_holds_for_every_order() -> None:
                 orders.append(problem.check_order(np.array(order)))
             except InputError:
                 continue
-        best = min(arena(problem, order, "exact", alignment=16).n_bytes for order in orders)
+        best = min(arena(problem, order, "exact", alignment=16).height for order in orders)
         found = ew.schedule(graph, alignment=16)
         assert found.arena_lower_bound_bytes <= best <= found.arena_bytes
 

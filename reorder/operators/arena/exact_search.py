@@ -85,10 +85,7 @@ class _Decider:
             "size": self.units,
         }
         self.preferences: list[tuple[tuple[str, ...] | Any, bool]] = list(PREFERENCES)
-
-    @cached_property
-    def random(self) -> np.random.Generator:
-        return np.random.default_rng(0)
+        self.random = np.random.default_rng(0)
 
     @cached_property
     def features(self) -> Any:

@@ -40,8 +40,7 @@ class CutBound:
         graph = problem.graph
         n, nb = graph.n_nodes, len(graph.buffers)
         self.source, self.sink = n + 2 * nb, n + 2 * nb + 1
-        total = int(graph.buffer_bytes.astype(object).sum())
-        self.infinite = total + 1
+        self.infinite = sum(graph.buffer_bytes.tolist()) + 1
         self.usable = 4 * self.infinite < MAX_BYTES
         arcs: list[tuple[int, int, int]] = []  # (tail, head, capacity); the source side of a cut is S
         retained = problem.retained
@@ -55,10 +54,9 @@ class CutBound:
             arcs += [(v, u, self.infinite) for u in graph.predecessors[v]]
         self.arcs = np.array(arcs, np.int64)
         self.problem = problem
-        pairs = [
+        self.writers, self.users = (
             np.array([(b, v) for v in range(n) for b in rows[kind][v]], np.int64) for kind in ("writes", "touches")
-        ]
-        self.writers, self.users = pairs
+        )
 
     def of(self, v: int) -> int:
         """Return the bound for operator v (bytes)."""
@@ -100,10 +98,9 @@ class Peeling:
     def __init__(self, cut: CutBound, first: bool) -> None:
         self.cut, self.first = cut, first
         graph = cut.problem.graph
-        self.inner, self.outer = graph.predecessors, graph.successors
-        if first:
-            self.inner, self.outer = self.outer, self.inner
-        self.inside, self.beyond = self._reached(self.inner), self._reached(self.outer)
+        ends = graph.predecessors, graph.successors
+        self.inner, self.outer = reversed(ends) if first else ends
+        self.beyond = self._reached(self.outer)
 
     def _reached(self, rows: Sequence[Sequence[int]]) -> npt.NDArray[np.uint8]:
         """uint8[n, n / 8]: bits of all that is reached along `rows`."""

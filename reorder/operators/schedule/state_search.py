@@ -22,7 +22,6 @@ import numpy as np
 
 from reorder.base import Progress
 from reorder.operators.schedule.base import SearchResult
-from reorder.operators.schedule.constructive import best_simple_order
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 
 SLICE_WORK = 50_000  # states x operators between two looks at the clock and at Ctrl-C
@@ -61,10 +60,10 @@ class _Search:
         """Expand up to `states` states in slices; return the last status."""
         import cython_ext.schedule.schedule as kernel
 
-        status, done = kernel.RUNNING, 0
+        status, done, most = kernel.RUNNING, 0, max(4, SLICE_WORK // self.problem.graph.n_nodes)
         while status == kernel.RUNNING and done < states and not self.over:
             before, generated = search.n_expanded, search.n_generated
-            status = search.best_first(min(self._slice, states - done))
+            status = search.best_first(min(most, states - done))
             self.generated += search.n_generated - generated
             done += search.n_expanded - before
             self.states += search.n_expanded - before
@@ -74,10 +73,6 @@ class _Search:
         if status == kernel.NO_MEMORY:
             raise MemoryError(f"{self.problem.graph.name}: out of memory after {self.states} states: lower max_states")
         return int(status)
-
-    @property
-    def _slice(self) -> int:
-        return max(4, SLICE_WORK // self.problem.graph.n_nodes)
 
     def _take(self, search: Any, backwards: bool) -> None:
         if search.goal_peak is None:
@@ -140,9 +135,6 @@ class _Search:
             if not decided:
                 share *= 2
 
-    def result(self) -> SearchResult:
-        return SearchResult(self.best, self.peak, self.floor, self.states, self.truncated)
-
 
 def best_first(
     problem: OperatorProblem,
@@ -164,7 +156,8 @@ def best_first(
     most_generated = kernel.NEVER if max_states is not None else WORK // problem.graph.n_nodes
     if max_states is None:
         max_states = min(20_000_000, MEMORY_BYTES // (problem.graph.n_nodes // 8 + 100))
-    start = best_simple_order(problem) if start is None else start
+    if start is None:
+        start = min(problem.simple_orders(), key=lambda order: int(problem.costs.peak(order)))
     floor = int(problem.single_operator_bytes.max())
     search = _Search(problem, start, floor, max_states, deadline, progress, most_generated)
     if not search.over and problem.graph.n_nodes <= MANY_OPERATORS:
@@ -175,4 +168,4 @@ def best_first(
         search.floor = lower_bound(problem, known=search.floor, enough=search.peak, deadline=until)
         search.descend(min(DESCENT_STATES, max_states))
         search.exact(max_states)
-    return search.result()
+    return SearchResult(search.best, search.peak, search.floor, search.states, search.truncated)

@@ -118,7 +118,7 @@ def offchip_traffic(
     Raises InputError if the on-chip memory cannot hold one block, or the time ends. O(block accesses x log).
     """
     problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
-    steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
+    steps = problem.check_order(order)
     costs = traffic_costs(problem, onchip_bytes, block_bytes, deadline)
     try:
         return OffchipTraffic(*costs.traffic(steps, None if deadline is None else seconds_until(deadline)))

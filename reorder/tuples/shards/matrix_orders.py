@@ -79,9 +79,7 @@ def order_weights(
     check_seed(seed)
     storage = Storage("csr", "fp16", id_bits or 16, stride, "row")
     wires = WireRequest(encoder, block_bytes, base_interval, objective, "ones", None, None)
-    request = TupleRequest(
-        storage, wires, method, {"effort": effort, **parameters} if _has_effort(method) else parameters
-    )
+    request = TupleRequest(storage, wires, method, effort, parameters)
     weights, target = ModelWeights(folder), Path(output)
     if os.path.realpath(target) == os.path.realpath(weights.folder):
         raise InputError(f"{target}: the shards that are read: name another folder")
@@ -113,13 +111,6 @@ def selected(weights: ModelWeights, include: Sequence[str], exclude: Sequence[st
     if not chosen:
         raise InputError(f"{weights.folder}: no matrix is left to order")
     return chosen
-
-
-def _has_effort(method: str) -> bool:
-    from dataclasses import fields
-
-    kinds = TUPLE_ORDERS[method].parameters
-    return kinds is not None and any(f.name == "effort" for f in fields(kinds))
 
 
 def _key(weights: ModelWeights, facts: Sequence[Any]) -> str:

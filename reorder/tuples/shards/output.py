@@ -69,7 +69,7 @@ class Shard:
         self.size = len(self.header) + at
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Shard]:
+    def opened(self) -> Iterator[None]:
         """Keep the file open for writing: made at its full size, or as a killed run left it."""
         try:
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -80,7 +80,7 @@ class Shard:
             with self._named():
                 self.stream.write(self.header)
                 self.stream.truncate(self.size)
-            yield self
+            yield
             self.flush()
         finally:
             with contextlib.suppress(OSError):  # the failed write raised already
@@ -108,7 +108,6 @@ class Shard:
             self.stream.flush()
 
     def read(self, name: str, at: int, count: int) -> bytes:
-        """Return bytes of a tensor."""
         with self._named():
             self.stream.seek(len(self.header) + self.starts[name] + at)
             return self.stream.read(count)
@@ -122,7 +121,6 @@ class Shard:
             return False
 
     def copy(self, tensor: StoredTensor) -> None:
-        """Take a tensor over as it is."""
         for at in range(0, tensor.stop - tensor.start, _COPIED):
             self.write(tensor.name, at, tensor.read(at, min(_COPIED, tensor.stop - tensor.start - at)))
 
@@ -201,10 +199,8 @@ def make_folder(target: Path, source: Path) -> None:
         raise InputError(f"{target}: cannot be made ({error.strerror or error})") from error
 
 
-def write_index(folder: Path, weight_map: Mapping[str, str], total: int, about: Mapping[str, Any]) -> Path:
-    """Write the index of shards."""
+def write_index(folder: Path, weight_map: Mapping[str, str], total: int, about: Mapping[str, Any]) -> None:
     content = {"metadata": {"total_size": total, **about}, "weight_map": dict(sorted(weight_map.items()))}
     with whole_file(folder / INDEX) as stream:
         stream.write((json.dumps(content, indent=2) + "\n").encode())
     sync_folder(folder)
-    return folder / INDEX

@@ -58,19 +58,15 @@ class TupleRange:
     def problem(
         self, bounds: Int64Array, value_format: str, id_bits: int, wires: WireRequest, before: TuplesBefore
     ) -> TupleProblem:
-        """Return these tuples as a problem."""
         values = Field("values", self.words.astype(np.uint64), element_bits(value_format))
         ids = id_field("column ids", self.columns, id_bits)
-        return TupleProblem(
-            (values, ids), bounds, self.rows, wires.encoder, wires.interval, wires.objective, wires.metric,
-            bus_bytes=wires.bus_bytes, energy_pj=wires.energy_pj, before=before,
-        )  # fmt: skip
+        return wires.problem((values, ids), bounds, self.rows, before)
 
 
-def read_tuples(matrix: RowMatrix, first_row: int = 0) -> Iterator[TupleRange]:
+def read_tuples(matrix: RowMatrix) -> Iterator[TupleRange]:
     """Yield the tuples of whole rows, about _READ_TUPLES at a time. Raises InputError for one that is not finite."""
     pointers, rows = matrix.pointers, matrix.shape[0]
-    row = first_row
+    row = 0
     while row < rows:
         stop = int(np.searchsorted(pointers, pointers[row] + _READ_TUPLES, side="right")) - 1
         stop = min(max(stop, row + 1), rows)
@@ -97,7 +93,8 @@ def read_groups(matrix: RowMatrix, storage: Storage, wires: WireRequest) -> Iter
     before, lead, ended = TuplesBefore(), 0, False  # lead: whether the tuple before comes first, which a group follows
     while held is not None:
         while not ended and len(held) < 2 * groups.GROUP_TUPLES:
-            held, ended = _longer(held, source)
+            more = next(source, None)
+            held, ended = (held, True) if more is None else (held.then(more), False)
         bounds = stride_bounds(held.rows[lead:], storage.stride, "row", rows_may_mix=False) + lead
         bounds = np.concatenate((np.zeros(lead, np.int64), bounds))
         problem = held.problem(bounds, matrix.value_format, storage.id_bits, wires, before)

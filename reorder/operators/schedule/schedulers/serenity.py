@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from reorder.operators.schedule import constructive
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from traces.base.errors import unknown_name
@@ -50,7 +49,7 @@ def waists(problem: OperatorProblem) -> list[int]:
     after which nothing is live but what v wrote: there the graph falls into parts that can be scheduled alone."""
     graph = problem.graph
     n = graph.n_nodes
-    _, _, live = problem.costs.footprint(constructive.file_order(problem))
+    _, _, live = problem.costs.footprint(problem.file_order())
     alone = [-1] * n  # bytes of what each operator wrote, where it is the only writer
     for v, buffers in enumerate(problem.buffer_rows["writes"]):
         if all(len(graph.writers[graph.buffers[b]]) == 1 for b in buffers):
@@ -147,7 +146,7 @@ def serenity(problem: OperatorProblem, task: ScheduleTask, parameters: SerenityP
         shift = part.graph.n_nodes - len(own)  # 1 where the part begins with the data of the waist before it
         if piece is None:
             complete, truncated = False, truncated or run.truncated
-            piece = constructive.greedy(part)
+            piece = part.greedy()
         order += [own[v - shift] for v in piece.tolist() if v >= shift]
         states += run.states
         seconds = time.thread_time() - started
@@ -182,7 +181,7 @@ class _Part:
 
         if self.parameters.soft_budget == "unbounded":
             return self._programme(kernel.NEVER, self.parameters.max_states)[1]
-        hard = int(self.problem.costs.peak(constructive.kahn(self.problem)))  # tau_max, Algorithm 2 line 3
+        hard = int(self.problem.costs.peak(self.problem.kahn()))  # tau_max, Algorithm 2 line 3
         limit = self.parameters.max_level_states
         if self.parameters.soft_budget == "printed":
             return self._printed(hard, limit)
