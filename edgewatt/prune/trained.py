@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,6 @@ class PrunedResult:
     time_ns: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
         return asdict(self)
 
 
@@ -91,8 +90,6 @@ class PrunedNetwork:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What is pruned, on what and for what."""
-
     layers: Layers
     weights: list[Floats]
     biases: list[Floats]
@@ -100,20 +97,18 @@ class _Task:
     test: Floats
     labels: npt.NDArray[np.integer] | None
     memory: int
-    machine: Machine | None
-    layout: Layout
-    rounds: int
-    steps: int
     seed: int
+    machine: Machine | None = None
+    layout: Layout = field(default_factory=Layout)
+    rounds: int = ROUNDS
+    steps: int = 0
     extra: int = 0
 
     @cached_property
     def activations(self) -> list[Activation]:
-        """What finishes the sums of each layer."""
         return [_finishing(self.layers.network, ids) for ids in self.layers.neurons[1:]]
 
     def counts(self, density: float) -> list[int]:
-        """Return how many connections each layer keeps."""
         target_of(None, density, len(self.layers.layer))
         return [max(1, round(density * np.count_nonzero(w))) for w in self.weights]
 
@@ -200,7 +195,8 @@ def prune(
         raise InputError("give memory (M of the I/O model) or a machine")
     layout = Layout(lanes=lanes)
     rows = checked_memory(memory) if memory is not None else rows_of(machine, layout)  # type: ignore[arg-type]
-    task = _task(network, calibration, rows, machine, layout, rounds, steps, seed, extra)
+    limits = {"rounds": rounds, "steps": steps, "extra": extra}
+    task = _task(network, calibration, rows, seed, machine=machine, layout=layout, **limits)
     densities = [density] if isinstance(density, int | float) else list(density)
     done, total = 0, 2 * len(densities)
     chosen: tuple[Network, Ordering] | None = None
@@ -227,7 +223,7 @@ def prune_one(
 
     For a memory its own order of connections is the one that belongs to the windows.
     """
-    task = _task(network, calibration, memory or 3, None, Layout(), ROUNDS, 0, seed)
+    task = _task(network, calibration, memory or 3, seed)
     if method == "memory":
         pruned, order, _ = _in_windows(task, density, task.counts(density), 0)
         return pruned.in_order(order.edges)
@@ -235,17 +231,7 @@ def prune_one(
     return task.network(made)[0]
 
 
-def _task(
-    network: Network,
-    calibration: Any,
-    memory: int,
-    machine: Machine | None,
-    layout: Layout,
-    rounds: int,
-    steps: int,
-    seed: int,
-    extra: int = 0,
-) -> _Task:
+def _task(network: Network, calibration: Any, memory: int, seed: int, **settings: Any) -> _Task:
     check_seed(seed)
     weights = weights_of(network, "pruning").astype(np.float64)
     if network.activation == "clipped-relu":
@@ -260,8 +246,7 @@ def _task(
     biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
     return _Task(
         layers, matrices, [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
-        inputs[~test], inputs[test], None if labels is None else labels[test], memory, machine, layout, rounds, steps,
-        seed, extra,
+        inputs[~test], inputs[test], None if labels is None else labels[test], memory, seed, **settings,
     )  # fmt: skip
 
 
@@ -422,7 +407,6 @@ def calibration_of(given: Any, width: int, n_outputs: int) -> tuple[Floats, npt.
 
 
 def _verdict(mine: PrunedResult, free: PrunedResult) -> str:
-    """Say in one sentence what the windows cost and save."""
     if mine.ios >= free.ios:
         return (
             f"Prune freely here: at M = {mine.memory} the freely pruned network needs {free.ios:,} I/Os, with windows "

@@ -85,7 +85,6 @@ def field_levels(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[Le
 
 
 def _with_flags(problem: TupleProblem, data: np.ndarray) -> Levels:
-    """Return data bytes as DBI sends them, and its flags."""
     if not problem.dbi:
         return data, np.zeros(len(data), np.uint8)
     flags = (_WEIGHT[data] > 4).astype(np.uint8)

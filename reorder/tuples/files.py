@@ -77,7 +77,6 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None, layout:
 
 
 def _of_weights(weights: ModelWeights, names: Sequence[str] | None) -> Any:
-    """Return the one matrix of a model's shards that is meant."""
     import scipy.sparse
 
     known = weights.names()
@@ -94,7 +93,6 @@ def _of_weights(weights: ModelWeights, names: Sequence[str] | None) -> Any:
 
 
 def _one_of(reader: MatrixReader, path: Path, names: Sequence[str] | None) -> Any:
-    """Return the one matrix that is meant, or say which there are."""
     known = reader.matrix_names(path)
     if names and not known:
         raise InputError(f"{path}: holds one matrix without a name: leave `names` out")

@@ -64,7 +64,6 @@ class SortedStrides(TupleOrderMethod):
         parameters: None,
         progress: Progress,
     ) -> None:
-        """See TupleOrderMethod."""
         here = order[problem.bounds[first] : problem.bounds[last]]
         sort_strides(problem, order, first, last, self.keys(problem, here))
 

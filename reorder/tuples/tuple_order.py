@@ -61,12 +61,10 @@ class TupleOrder(OneLineRepr):
 
     @property
     def ones(self) -> int:
-        """Ones of values and ids."""
         return self.ones_values + self.ones_ids
 
     @property
     def original_ones(self) -> int:
-        """Ones of values and ids in the order given."""
         return self.original_ones_values + self.original_ones_ids
 
     def matrix(self) -> Any:

@@ -152,7 +152,6 @@ class TupleProblem:
 
     @property
     def size(self) -> int:
-        """N, the number of tuples."""
         return len(self.rows)
 
     @property
@@ -186,7 +185,6 @@ class TupleProblem:
 
     @cached_property
     def row_starts(self) -> npt.NDArray[np.bool_]:
-        """bool[N]: the slot is the first of its row."""
         return first_of_rows(self.rows, self.before.row)
 
     def piece(self, first: int, last: int, before: int = 1) -> Piece:

@@ -96,7 +96,6 @@ class BankProblem:
         traffic: npt.ArrayLike | None = None,
         pinned: Mapping[int, str] | None = None,
     ) -> BankProblem:
-        """Check and put together; see `place_in_banks`."""
         names = [bank.name for bank in banks]
         if not names:
             raise InputError("banks: at least one is wanted")
@@ -285,12 +284,7 @@ def place_in_banks(
     deadline: float | None = None,
     nodes: int = PLACEMENT_NODES,
 ) -> BankedPlacement:
-    """Choose a bank and an offset for each buffer so that all traffic takes least.
-
-    traffic: bytes [n] that are read and written in each buffer over its life (None: twice its size, written and read
-    once). pinned: buffer -> name of the bank it must be in. nodes: of each search for a placement, as of 'exact'.
-    Where the work ends first, `proved` is false and lower_bound_ns says what is known.
-    """
+    """As `allocate` with banks. nodes: of each search for a placement; where they end, `proved` is false."""
     problem = BankProblem.of(buffers, banks, traffic, pinned)
     search = _Search(problem, deadline, nodes)
     base = math.fsum(np.where(problem.allowed, problem.cost, np.inf).min(axis=1).tolist())

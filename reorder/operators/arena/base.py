@@ -20,7 +20,6 @@ MAX_BYTES = 2**62
 
 
 def check_alignment(alignment: int) -> None:
-    """Raise InputError unless offsets can be multiples of it."""
     if isinstance(alignment, bool) or not isinstance(alignment, int | np.integer) or not 0 < alignment <= 2**30:
         raise InputError(f"alignment is {shown(alignment)}: a whole number of bytes from 1 to 2^30")
 

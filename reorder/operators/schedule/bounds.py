@@ -59,7 +59,6 @@ class CutBound:
         )
 
     def of(self, v: int) -> int:
-        """Return the bound for operator v (bytes)."""
         begun = [self.problem.graph.n_nodes + b for b in self.problem.buffer_rows["writes"][v]]
         forced = [(self.source, u, self.infinite) for u in (*self.problem.graph.predecessors[v], *begun)]
         forced.append((v, self.sink, self.infinite))

@@ -36,7 +36,6 @@ class OperatorProblem:
 
     @cached_property
     def buffer_rows(self) -> dict[str, list[tuple[int, ...]]]:
-        """Which operators write, read and use which buffers, by number."""
         graph = self.graph
         number = {name: i for i, name in enumerate(graph.buffers)}
         buffer_of = {name: number[tensor.buffer] for name, tensor in graph.tensors.items()}

@@ -95,20 +95,15 @@ def schedule(
     """Order the operators of a graph.
 
     objective: 'peak' (least memory), 'arena' (among orders of the least peak found, the smallest arena under
-        `allocator`, of `edgewatt list allocators`) or 'traffic' (fewest off-chip bytes at `onchip_bytes`, never more
-        than the file's or Kahn's order).
-    method: how the peak is minimised; see `edgewatt list schedulers`. parameters: those of the method.
-    rewrite: patterns of identity rewriting to apply first (reorder.operators.rewriting.rewrite), or 'all'.
-        Where the arena of the least-peak order is larger than its peak, 'peak' looks for a smaller one too, unless
-        the allocator is a rule.
-    alignment: bytes of which every offset in the arena is a multiple; 'graph': the largest power of two up to 64 that
-        divides every size.
-    budget_bytes: memory the schedule must fit in. time_limit_s: stop then with the best found and the bound proved;
-        without it, the number of steps alone decides and the result is the same on every run.
-    evaluations: orders that the local search of 'arena' and 'traffic' tries.
+        `allocator`) or 'traffic' (fewest off-chip bytes at `onchip_bytes`, never more than the file's or Kahn's order).
+        Where the arena of the least-peak order is larger than its peak, 'peak' looks for a smaller one too, unless the
+        allocator is a rule.
+    alignment: of every offset in the arena; 'graph': the largest power of two up to 64 that divides every size.
+    time_limit_s: stop then with the best found and the bound proved; without it, the number of steps alone decides.
+    method, parameters, rewrite, budget_bytes, evaluations: as of edgewatt.operators.energy.schedule.
 
-    Raises InputError for unknown names, a budget that one operator alone exceeds (naming it) or that no order meets,
-    and an on-chip memory that is missing or smaller than one block.
+    Raises InputError for a budget that one operator alone exceeds (naming it) or that no order meets, and an on-chip
+    memory that is missing or smaller than one block.
     """
     if objective not in OBJECTIVES:
         raise unknown_name("objective", objective, OBJECTIVES)

@@ -22,8 +22,6 @@ _PER_SECOND = 2e8  # block accesses, more than any machine of today simulates: w
 
 @dataclass(frozen=True)
 class OffchipTraffic:
-    """Bytes fetched from and sent to off-chip memory."""
-
     read_bytes: int
     written_bytes: int
 
@@ -63,12 +61,10 @@ def traffic_costs(problem: OperatorProblem, onchip_bytes: int, block_bytes: int,
 
 
 def seconds_until(deadline: float) -> float:
-    """Return the time left, at least 0."""
     return max(0.0, deadline - time.monotonic())
 
 
 def too_late(graph: OpGraph) -> InputError:
-    """Return the error of a time limit that ends before the off-chip transfers are counted."""
     return InputError(
         f"{graph.source or graph.name}: the off-chip transfers cannot be counted within the time limit: "
         "raise it, or use larger blocks (block_bytes)"

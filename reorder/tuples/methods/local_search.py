@@ -56,7 +56,6 @@ class LocalSearch(TupleOrderMethod):
         parameters: LocalSearchParameters,
         progress: Progress,
     ) -> None:
-        """See TupleOrderMethod."""
         cuts = [problem.bounds]
         if _longest(problem.bounds[first : last + 1]) > MAX_STRIDE:  # pieces of the order, whose ends move by turns
             presort(problem, order, first, last)

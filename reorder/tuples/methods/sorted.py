@@ -14,7 +14,6 @@ class Popcount(SortedStrides):
     """Most ones first, as the paper has it; equal numbers keep their order."""
 
     def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
-        """Return the ones of each value, negative."""
         return [-np.bitwise_count(problem.fields[0].bits[tuples]).astype(np.int64)]
 
 
@@ -22,7 +21,6 @@ class Sort(SortedStrides):
     """Sort each stride; equal tuples keep their order."""
 
     def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
-        """Return the bits of all fields, those of the values to decide first."""
         return [field.bits[tuples] for field in reversed(problem.fields)]
 
 

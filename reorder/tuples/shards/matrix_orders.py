@@ -121,8 +121,6 @@ def _key(weights: ModelWeights, facts: Sequence[Any]) -> str:
 
 @dataclass
 class _Run:
-    """One call's work."""
-
     weights: ModelWeights
     target: Path
     chosen: list[str]

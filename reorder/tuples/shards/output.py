@@ -34,15 +34,12 @@ _VALUES = {"fp32": "F32", "fp16": "F16", "bf16": "BF16"}
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A tensor in a shard to be written."""
-
     kind: str
     shape: tuple[int, ...]
     n_bytes: int
 
 
 def csr_specs(matrix: RowMatrix, id_bits: int) -> dict[str, TensorSpec]:
-    """Return the tensors of a matrix as CSR, by their names in the file."""
     count, rows = int(matrix.pointers[-1]), matrix.shape[0]
     word = np.dtype(matrix.word).itemsize
     return {
@@ -143,7 +140,6 @@ class Shard:
 
 
 def _checksum(stream: IO[bytes]) -> int:
-    """Return the CRC-32 of a whole file."""
     stream.seek(0)
     checksum = 0
     while part := stream.read(_COPIED):
@@ -178,12 +174,10 @@ class Finished:
             self.groups.setdefault(name, {})[line["start"]] = line["crc"]
 
     def put(self, **line: Any) -> None:
-        """Note that something is finished."""
         self._take(line)
         self.journal.put(**line)
 
     def forget(self, names: Iterable[str]) -> None:
-        """Take nothing of these matrices for finished: their shard is gone."""
         for name in names:
             self.groups.pop(name, None)
             self.matrices.pop(name, None)

@@ -47,11 +47,9 @@ class TupleRange:
         return len(self.rows)
 
     def since(self, at: int) -> TupleRange:
-        """Return the tuples from one on."""
         return TupleRange(self.columns[at:], self.words[at:], self.rows[at:])
 
     def then(self, other: TupleRange) -> TupleRange:
-        """Return these tuples and others behind them."""
         both = (np.concatenate((getattr(self, name), getattr(other, name))) for name in ("columns", "words", "rows"))
         return TupleRange(*both)
 
@@ -91,8 +89,9 @@ def read_groups(matrix: RowMatrix, storage: Storage, wires: WireRequest) -> Iter
     source = read_tuples(matrix)
     held = next(source, None)
     before, lead, ended = TuplesBefore(), 0, False  # lead: whether the tuple before comes first, which a group follows
+    wanted = 2 * groups.GROUP_TUPLES
     while held is not None:
-        while not ended and len(held) < 2 * groups.GROUP_TUPLES:
+        while not ended and len(held) < wanted:
             more = next(source, None)
             held, ended = (held, True) if more is None else (held.then(more), False)
         bounds = stride_bounds(held.rows[lead:], storage.stride, "row", rows_may_mix=False) + lead
@@ -109,14 +108,9 @@ def read_groups(matrix: RowMatrix, storage: Storage, wires: WireRequest) -> Iter
         if ended:
             return
         if cut == lead:  # a group longer than what is held
-            held, ended = _longer(held, source)
+            wanted = len(held) + 1
             continue
+        wanted = 2 * groups.GROUP_TUPLES
         at = int(bounds[cut]) - 1
         before = TuplesBefore(before.slots + at, int(held.rows[at - 1]) if at else before.row, before.strides + cut - 1)
         held, lead = held.since(at), 1
-
-
-def _longer(held: TupleRange, source: Iterator[TupleRange]) -> tuple[TupleRange, bool]:
-    """Return the tuples held with more behind them, and whether there are no more."""
-    more = next(source, None)
-    return (held, True) if more is None else (held.then(more), False)
