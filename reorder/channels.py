@@ -140,10 +140,10 @@ def nearest_neighbours(apart: npt.NDArray[np.float32]) -> Order:
     return order
 
 
-def two_opt(apart: npt.NDArray[np.float32], order: Order, rounds: int = _ROUNDS) -> Order:
+def two_opt(apart: npt.NDArray[np.float32], order: Order) -> Order:
     """Return the path after reversals of pieces that shorten it, the best one from each place; O(n^2) a round."""
     order = order.copy()
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         gained = False
         for i in range(len(order) - 3):
             a, b, c, d = order[i], order[i + 1], order[i + 2 : -1], order[i + 3 :]

@@ -218,7 +218,7 @@ def order_jointly(
     own = TUPLE_ORDERS[method].make_parameters(parameters)
     codes, outputs = policy_codes(policy, pinning), network.is_output.astype(np.uint8)
     sources, targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
-    places, counted = checked_memory(memory), 0
+    room, counted = checked_memory(memory), 0
     kind: dict[str, Any] = dict(
         value_format=value_format, id_bits=id_bits, encoder=encoder, block_bytes=block_bytes, metric=metric,
         objective=objective,
@@ -229,7 +229,7 @@ def order_jointly(
         """Return the reads and writes of an order."""
         nonlocal counted
         counted += 1
-        row = iomodel.count(sources[edges], targets[edges], network.n_neurons, outputs, places, *codes)
+        row = iomodel.count(sources[edges], targets[edges], network.n_neurons, outputs, room, *codes)
         return int(row[0]), int(row[1] + row[2])
 
     def solve(base: Int64Array, bounds: Int64Array) -> Int64Array:

@@ -83,6 +83,4 @@ def _in_the_formats_operators(
         if not rewrite or [n.outputs for n in changed.nodes] == [n.outputs for n in graph.nodes]:
             raise InputError(f"{model}: nothing of the rewriting can be written back: {name!r} stays whole: {reason}")
         rewritten = again(changed)
-    lower = lowered(rewritten.graph, graph, rewritten.order)
-    made = again(lower)
-    return made, whole
+    return again(lowered(rewritten.graph, graph, rewritten.order)), whole

@@ -24,6 +24,7 @@ from traces.base.errors import MissingExtraError
 from traces.operators.opgraph import MAX_BYTES
 
 Mask = npt.NDArray[np.bool_]
+MAX_CUTS = 20_000  # of one operator each
 PEELED = 20_000  # operators; which reaches which takes n^2 / 4 bytes
 
 
@@ -149,16 +150,11 @@ class Peeling:
 
 
 def lower_bound(
-    problem: OperatorProblem,
-    *,
-    known: int = 0,
-    enough: int = MAX_BYTES,
-    max_cuts: int = 20_000,
-    deadline: float | None = None,
+    problem: OperatorProblem, *, known: int = 0, enough: int = MAX_BYTES, deadline: float | None = None
 ) -> int:
     """Return a proved lower bound of the peak of any order, at least `known`.
 
-    One cut per operator, spread evenly over the graph where it has more than `max_cuts`; then, for up to PEELED
+    One cut per operator, spread evenly over the graph where it has more than MAX_CUTS; then, for up to PEELED
     operators, peeling from both ends. Stops at `enough` (a peak that is known to be reachable) and at `deadline` (value
     of time.monotonic()), of which the cuts of one operator may take a sixteenth: peeling finds higher bounds.
     """
@@ -167,7 +163,7 @@ def lower_bound(
     if not cut.usable:
         return bound
     n = problem.graph.n_nodes
-    candidates = np.random.default_rng(0).permutation(n)[:max_cuts]  # any stop leaves an even sample
+    candidates = np.random.default_rng(0).permutation(n)[:MAX_CUTS]  # any stop leaves an even sample
     now = time.monotonic()
     until = None if deadline is None else now + (deadline - now) / (16 if n <= PEELED else 1)
     for v in candidates.tolist():
