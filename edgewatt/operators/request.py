@@ -113,10 +113,10 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     graph = load_graph(r.model, r.batch, r.shapes)
     read_s = time.perf_counter() - started
     started = time.perf_counter()
-    work, patterns, limit = graph, list(r.rewrite), left()
+    patterns, limit = list(r.rewrite), left()
     words = list(graph.notes)
     alignment = r.alignment if r.alignment == "graph" else int(r.alignment)
-    result = schedule(work, rewrite=patterns, alignment=alignment, progress=progress, **{**s, "time_limit_s": left()})
+    result = schedule(graph, rewrite=patterns, alignment=alignment, progress=progress, **{**s, "time_limit_s": left()})
     search_s = time.perf_counter() - started
     onchip, blocks = s["onchip_bytes"], s["block_bytes"]
     sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip] if onchip else []))))

@@ -189,7 +189,7 @@ def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, g
     import reorder.tuples.groups as parallel
     from reorder.tuples.base import TUPLE_ORDERS
     from reorder.tuples.cost import lower_bounds
-    from reorder.tuples.request import Storage, WireRequest, stored_tuples
+    from reorder.tuples.tuple_order import Storage, WireRequest, stored_tuples
 
     kind = {**kind, "stride": 8} if value_format == "fp32" and kind.get("metric") == "toggles" else dict(kind)
     matrix = sp.random(9, 40, 0.4, random_state=np.random.default_rng(seed), format="csr", dtype=np.float32)

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from reorder.operators.arena.allocators.exact import ExactParameters, place, sections
 from reorder.operators.arena.base import Buffers, Int64Array, Placement, PlacementTask, place_in_sequence
-from reorder.operators.arena.exact_search import ExactParameters, place, sections
 from traces.base.errors import InputError
 
 MAX_BUFFERS = 3000  # of the integer programme; more are placed one after another
@@ -51,6 +51,10 @@ class Bank:
     @property
     def ns_per_byte(self) -> float:
         return 1000 / self.mb_per_s
+
+    @property
+    def room(self) -> int:
+        return 2**63 - 1 if self.size_bytes is None else self.size_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +111,8 @@ class BankProblem:
             raise InputError(f"traffic: {buffers.count} whole numbers of bytes of at least 0 are wanted")
         if moved.size and int(moved.max()) > 2**62:
             raise InputError("traffic: a buffer's is more than 2^62 bytes")
-        rooms = [bank.size_bytes for bank in banks]
-        allowed = np.array([[r is None or s <= r for r in rooms] for s in buffers.size.tolist()], bool)
-        allowed = allowed.reshape(buffers.count, len(names))
+        rooms = [bank.room for bank in banks]
+        allowed = buffers.size[:, None] <= np.array(rooms)
         for i, name in (pinned or {}).items():
             if not 0 <= i < buffers.count:
                 raise InputError(f"pinned: buffer {i} does not exist (0 to {buffers.count - 1})")
@@ -154,15 +157,9 @@ class _Search:
             self.known[key] = placement
         return self.known[key]
 
-    def fits(self, k: int, placed: Placement) -> bool:
-        room = self.problem.banks[k].size_bytes
-        return room is None or placed.height <= room
-
     def shrink(self, k: int, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return a smaller set that is proved to have no placement in a bank either."""
-        room = self.problem.banks[k].size_bytes
-        assert room is not None
-        remaining = chosen.copy()
+        room, remaining = self.problem.banks[k].room, chosen.copy()
         for i in np.argsort(self.problem.buffers.size, kind="stable").tolist():
             if remaining[i] and not self.late():
                 remaining[i] = False
@@ -175,10 +172,9 @@ class _Search:
         for k, bank in enumerate(self.problem.banks):
             members = chosen == k
             placed = self.place(k, members)
-            if self.fits(k, placed):
+            if placed.height <= bank.room:
                 continue
-            assert bank.size_bytes is not None
-            if placed.lower_bound <= bank.size_bytes:
+            if placed.lower_bound <= bank.room:
                 undecided.append(k)
             else:
                 self.forbidden.append((k, np.flatnonzero(self.shrink(k, members))))
@@ -191,12 +187,11 @@ class _Search:
         What the time does not reach goes together to the cheapest bank that takes it.
         """
         p = self.problem
-        n, _m = p.cost.shape
         dearest = np.where(p.allowed, p.cost, -1.0).max(axis=1)
         cheapest = np.where(p.allowed, p.cost, np.inf).min(axis=1)
         area = np.maximum(p.buffers.size.astype(float) * (p.buffers.upper - p.buffers.lower), 1)
         gain = np.where(p.allowed.sum(axis=1) == 1, np.inf, (dearest - cheapest) / area)
-        bank = np.full(n, -1, np.int64)
+        bank = np.full(p.buffers.count, -1, np.int64)
         for i in np.argsort(-gain, kind="stable").tolist():
             if self.late():
                 break
@@ -216,14 +211,14 @@ class _Search:
         return None if (bank < 0).any() else bank
 
     def fill(self, k: int, chosen: npt.NDArray[np.bool_]) -> bool:
-        part, room = self.problem.part(chosen), self.problem.banks[k].size_bytes
-        if room is None:
+        part, bank = self.problem.part(chosen), self.problem.banks[k]
+        if bank.size_bytes is None:
             return True
-        if part.load > room:
+        if part.load > bank.room:
             return False
         for order in (np.lexsort((part.lower, -part.size)), np.argsort(part.lower, kind="stable")):
             placed = place_in_sequence(part, order, best=False, deadline=self.deadline)
-            if placed.height <= room:
+            if placed.height <= bank.room:
                 self.filled[k] = placed
                 return True
         return False
@@ -244,8 +239,8 @@ class _Search:
         for s in range(count):
             live = np.flatnonzero((first <= s) & (s < last))
             for k, bank in enumerate(p.banks):
-                room = bank.size_bytes
-                if room is not None and int(units[live].sum()) > (most := int(-(-room // unit) * self.planned[k])):
+                most = int(-(-bank.room // unit) * self.planned[k])
+                if int(units[live].sum()) > most:
                     rows.append((live * m + k, units[live] / max(most, 1), 0, 1 if most else 0))
         for k, together in self.forbidden:
             rows.append((together * m + k, np.ones(len(together)), 0, len(together) - 1))
@@ -323,7 +318,7 @@ def _result(search: _Search, bank: Int64Array, lower: float, choices: int) -> Ba
     for k in range(len(p.banks)):
         members = bank == k
         placed = search.place(k, members)
-        if not search.fits(k, placed):
+        if placed.height > p.banks[k].room:
             placed = search.filled[k]  # the rules by which it was chosen place it all the same
         offset[members] = placed.offset
         heights.append(placed.height)

@@ -43,9 +43,8 @@ def traffic(problem: OperatorProblem) -> npt.NDArray[np.int64]:
 
     An operator that adds to what others wrote before reads the buffer too.
     """
-    moved = np.zeros(len(problem.graph.buffers), np.int64)
-    for row in problem.buffer_rows["touches"]:
-        np.add.at(moved, list(row), 1)
+    touched = [b for row in problem.buffer_rows["touches"] for b in row]
+    moved = np.bincount(touched, minlength=len(problem.graph.buffers))
     writers = np.array([len(problem.graph.writers[name]) for name in problem.graph.buffers], np.int64)
     return (moved + writers - 1) * problem.graph.buffer_bytes
 

@@ -17,9 +17,9 @@ import numpy as np
 import reorder.tuples.groups as groups
 from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.cost import field_ones
-from reorder.tuples.request import Storage, TupleRequest, WireRequest
 from reorder.tuples.shards.output import JOURNAL, SENT, Finished, Shard, TensorSpec, csr_specs, make_folder, write_index
 from reorder.tuples.shards.stream import TupleGroup, TupleRange, read_groups, read_tuples
+from reorder.tuples.tuple_order import Storage, TupleRequest, WireRequest
 from reorder.tuples.tuple_problem import TuplesBefore
 from traces.base.checks import check_seed
 from traces.base.errors import InputError, did_you_mean

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import reorder.tuples.groups as groups
 from reorder.tuples.matrix import id_field, stride_bounds
-from reorder.tuples.request import Storage, WireRequest
+from reorder.tuples.tuple_order import Storage, WireRequest
 from reorder.tuples.tuple_problem import Field, Int64Array, Piece, TupleProblem, TuplesBefore
 from traces.base.errors import InputError
 from traces.formats import element_bits
@@ -89,9 +89,9 @@ def read_groups(matrix: RowMatrix, storage: Storage, wires: WireRequest) -> Iter
     source = read_tuples(matrix)
     held = next(source, None)
     before, lead, ended = TuplesBefore(), 0, False  # lead: whether the tuple before comes first, which a group follows
-    wanted = 2 * groups.GROUP_TUPLES
+    least = 2 * groups.GROUP_TUPLES
     while held is not None:
-        while not ended and len(held) < wanted:
+        while not ended and len(held) < least:
             more = next(source, None)
             held, ended = (held, True) if more is None else (held.then(more), False)
         bounds = stride_bounds(held.rows[lead:], storage.stride, "row", rows_may_mix=False) + lead
@@ -108,9 +108,9 @@ def read_groups(matrix: RowMatrix, storage: Storage, wires: WireRequest) -> Iter
         if ended:
             return
         if cut == lead:  # a group longer than what is held
-            wanted = len(held) + 1
+            least = len(held) + 1
             continue
-        wanted = 2 * groups.GROUP_TUPLES
+        least = 2 * groups.GROUP_TUPLES
         at = int(bounds[cut]) - 1
         before = TuplesBefore(before.slots + at, int(held.rows[at - 1]) if at else before.row, before.strides + cut - 1)
         held, lead = held.since(at), 1
