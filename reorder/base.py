@@ -19,7 +19,6 @@ from traces.networks.network import Network
 
 __all__ = ["ORDERINGS", "PINNINGS", "POLICIES", "Make", "Method", "Ordering", "Progress", "Task", "check_order"]
 
-
 POLICIES = tuple(POLICY_CODES)
 PINNINGS = tuple(PINNING_CODES)
 

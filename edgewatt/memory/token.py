@@ -35,8 +35,6 @@ FLAT_PJ = {
 """Beginning of a part's name -> pJ a bit that people multiply by, at least and at most, and whose figure it is."""
 _COMMANDS = {"ACT": ("ACT",), "RD": ("RD", "RDA"), "WR": ("WR", "WRA", "MWR"), "PRE": ("PRE", "PREA"),
              "REF": ("REFab", "REFpb", "REF2b")}  # fmt: skip
-
-
 _SHARES = ("given", "found", "random", "lower_bound")
 MOST_TENSORS = 2000
 """Rows of a page's table of tensors; of more, those with most energy."""

@@ -215,8 +215,33 @@ class TupleProblem:
 
     @cached_property
     def model(self) -> CostModel:
-        """The kernels' words of the whole problem, made once: groups of strides share them."""
-        return first_order(self)
+        """The kernels' words of the whole problem and slot classes, made once: groups of strides share them."""
+        toggles = self.counts_edges and not self.xor
+        n, out, into = self.size, [], []
+        classes = np.zeros(n, np.uint8)
+        for k, f in enumerate(self.counted):
+            if toggles:
+                beats = sent_beats(self, f)
+                out.append(beats[-1])
+                into.append(beats[0])
+                base = np.zeros(n, bool)
+                base[:1] = self.before.row < 0  # the wires rest at 0 before the first beat
+            else:
+                bits = f.bits if self.xor else np.zeros_like(f.bits)
+                out.append((bits, f.element_bytes))
+                into.append((f.bits, f.element_bytes))
+                base = self.is_base(f)
+            classes |= (base << k).astype(np.uint8)
+        n_fields = len(self.counted)
+        same = all(a is b or np.array_equal(a, b) for (a, _), (b, _) in zip(out, into, strict=True))
+        return CostModel(
+            _pack(out, n),
+            _pack(into, n),
+            _keep_masks(tuple(size for _, size in out)),
+            classes,
+            self.dbi and not toggles,
+            same and n_fields > 0,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,33 +308,3 @@ def sent_beats(problem: TupleProblem, f: Field) -> list[tuple[Words, int]]:
             data |= flags << np.uint64(8 * lanes)
         beats.append((data, lanes + problem.dbi))
     return beats
-
-
-def first_order(problem: TupleProblem) -> CostModel:
-    """Translate a problem into the kernels' words and slot classes (see TupleProblem.model_is_exact)."""
-    toggles = problem.counts_edges and not problem.xor
-    n, out, into = problem.size, [], []
-    classes = np.zeros(n, np.uint8)
-    for k, f in enumerate(problem.counted):
-        if toggles:
-            beats = sent_beats(problem, f)
-            out.append(beats[-1])
-            into.append(beats[0])
-            base = np.zeros(n, bool)
-            base[:1] = problem.before.row < 0  # the wires rest at 0 before the first beat
-        else:
-            bits = f.bits if problem.xor else np.zeros_like(f.bits)
-            out.append((bits, f.element_bytes))
-            into.append((f.bits, f.element_bytes))
-            base = problem.is_base(f)
-        classes |= (base << k).astype(np.uint8)
-    n_fields = len(problem.counted)
-    same = all(a is b or np.array_equal(a, b) for (a, _), (b, _) in zip(out, into, strict=True))
-    return CostModel(
-        _pack(out, n),
-        _pack(into, n),
-        _keep_masks(tuple(size for _, size in out)),
-        classes,
-        problem.dbi and not toggles,
-        same and n_fields > 0,
-    )

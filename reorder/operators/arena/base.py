@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.arena.arena as kernel
 from traces.base.checks import as_array
 from traces.base.errors import InputError, shown
 from traces.base.registry import Registry
@@ -161,7 +162,6 @@ def place_in_sequence(
 
     deadline: value of time.monotonic(); what is left then goes above all others.
     """
-    import cython_ext.arena.arena as kernel
 
     def late() -> bool:
         return deadline is not None and time.monotonic() > deadline

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import cython_ext.schedule.schedule as kernel
 from reorder.base import Progress
 from reorder.operators.arena.base import ALLOCATORS, PlacementTask
 from reorder.operators.schedule.arena import arena
@@ -42,8 +43,6 @@ def local_search(
     starts: orders whose peak is at most `peak_cap`. goal: a cost that cannot be undercut. Raises InputError where the
     deadline ends before one of them is evaluated.
     """
-    import cython_ext.schedule.schedule as kernel
-
     cap = kernel.NEVER if peak_cap is None else peak_cap
     state = np.array([seed & (2**64 - 1)], np.uint64)
 

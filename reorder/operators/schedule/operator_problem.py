@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.schedule.schedule as kernel
 from traces.base.errors import InputError
 from traces.operators.opgraph import MAX_BYTES, OpGraph
 
@@ -71,8 +72,6 @@ class OperatorProblem:
     @cached_property
     def compiled(self) -> Any:
         """The cython_ext.schedule.schedule.Graph of this problem."""
-        import cython_ext.schedule.schedule as kernel
-
         before, writes, reads = map(
             _rows, (self.graph.predecessors, self.buffer_rows["writes"], self.buffer_rows["reads"])
         )
@@ -90,8 +89,6 @@ class OperatorProblem:
 
     @cached_property
     def costs(self) -> Any:
-        import cython_ext.schedule.schedule as kernel
-
         return kernel._Costs(self.compiled)
 
     @cached_property

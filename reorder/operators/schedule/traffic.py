@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.schedule.schedule as kernel
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from traces.base.errors import InputError
 from traces.base.memory import claim, max_bytes
@@ -35,8 +36,6 @@ def traffic_costs(problem: OperatorProblem, onchip_bytes: int, block_bytes: int,
 
     deadline: value of time.monotonic() until when one order is to be evaluated; None: whatever it takes.
     """
-    import cython_ext.schedule.schedule as kernel
-
     if block_bytes < 1 or onchip_bytes < block_bytes:
         raise InputError(
             f"on-chip memory of {onchip_bytes} bytes cannot hold a block of {block_bytes} bytes: "

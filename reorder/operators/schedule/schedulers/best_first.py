@@ -21,8 +21,10 @@ from typing import Any
 
 import numpy as np
 
+import cython_ext.schedule.schedule as kernel
 from reorder.base import Progress
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
+from reorder.operators.schedule.bounds import lower_bound
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 
 SLICE_WORK = 50_000  # states x operators between two looks at the clock and at Ctrl-C
@@ -59,8 +61,6 @@ class _Search:
 
     def _run(self, search: Any, states: int) -> int:
         """Expand up to `states` states in slices; return the last status."""
-        import cython_ext.schedule.schedule as kernel
-
         status, done, most = kernel.RUNNING, 0, max(4, SLICE_WORK // self.problem.graph.n_nodes)
         while status == kernel.RUNNING and done < states and not self.over:
             before, generated = search.n_expanded, search.n_generated
@@ -87,8 +87,6 @@ class _Search:
 
     def exact(self, states: int) -> None:
         """Best-first from both ends in turn, `states` in all."""
-        import cython_ext.schedule.schedule as kernel
-
         held = max(2, min(self.max_states, states * 64) // 2)
         searches = [
             (kernel.Search(graph, self.floor, self.peak, held), backwards)
@@ -115,8 +113,6 @@ class _Search:
         Under a budget every move that fits is weighed as unavoidable, so the search runs far ahead; what it cannot
         decide within `states` states it leaves open (compare the soft budgets of Ahn et al. 2020, Algorithm 2).
         """
-        import cython_ext.schedule.schedule as kernel
-
         children = 0 if self.problem.graph.n_nodes <= MANY_OPERATORS else 8  # beyond: no bound from descents
         share = 2
         while share <= 64 and not self.over:
@@ -151,9 +147,6 @@ def best_first(
     search starts again. start: an order to beat. max_states: states to expand in the last search (default: what fits in
     1.5 GB). deadline: value of time.monotonic(); stopped, the result has the best order and the bound proved.
     """
-    import cython_ext.schedule.schedule as kernel
-    from reorder.operators.schedule.bounds import lower_bound
-
     most_generated = kernel.NEVER if max_states is not None else WORK // problem.graph.n_nodes
     if max_states is None:
         max_states = min(20_000_000, MEMORY_BYTES // (problem.graph.n_nodes // 8 + 100))

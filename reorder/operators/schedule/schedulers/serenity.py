@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+import cython_ext.schedule.schedule as kernel
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from traces.base.errors import unknown_name
@@ -177,8 +178,6 @@ class _Part:
         self.budgets: list[int] = []
 
     def schedule(self) -> Order | None:
-        import cython_ext.schedule.schedule as kernel
-
         if self.parameters.soft_budget == "unbounded":
             return self._programme(kernel.NEVER, self.parameters.max_states)[1]
         hard = int(self.problem.costs.peak(self.problem.kahn()))  # tau_max, Algorithm 2 line 3
@@ -209,8 +208,6 @@ class _Part:
             tau = min(tau, hard)
 
     def _printed(self, hard: int, limit: int) -> Order | None:
-        import cython_ext.schedule.schedule as kernel
-
         old = new = hard
         status = kernel.EXHAUSTED  # no solution
         for _ in range(PRINTED_STEPS):
@@ -223,8 +220,6 @@ class _Part:
 
     def _programme(self, upper: int, max_level_states: int) -> tuple[int, Order | None, int]:
         """Return the status, the order found, and the least peak that was cut off."""
-        import cython_ext.schedule.schedule as kernel
-
         search = kernel.Search(self.problem.compiled, 0, upper, self.parameters.max_states, safe_moves=False)
         status = kernel.RUNNING
         while status == kernel.RUNNING and not self.truncated:
