@@ -17,7 +17,7 @@ from reorder.operators.arena.base import ALLOCATORS, PlacementTask
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.base import ScheduleTask
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
-from reorder.operators.schedule.schedulers.best_first import best_first
+from reorder.operators.schedule.schedulers.best_first import BestFirstParameters, best_first
 from reorder.operators.schedule.traffic import seconds_until, too_late
 
 START_S = 0.5  # that each start is evaluated at least, even where the time is over: one of them is the result
@@ -89,7 +89,7 @@ def aligned_order(problem: OperatorProblem, start: Order, alignment: int, task: 
     """
     spare = -problem.graph.buffer_bytes % alignment
     rounded = problem.with_sizes(problem.graph.buffer_bytes + spare)
-    result = best_first(rounded, start=start, deadline=task.deadline, progress=task.progress)
+    result = best_first(rounded, task, BestFirstParameters(), start=start)
     return result.order, result.lower_bound_bytes - int(spare.max())
 
 

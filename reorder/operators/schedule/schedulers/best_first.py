@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 import cython_ext.schedule.schedule as kernel
-from reorder.base import Progress
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.operators.schedule.bounds import lower_bound
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
@@ -39,20 +38,16 @@ class _Search:
     """Best order, bound and work so far, and the three ways to improve them."""
 
     def __init__(
-        self,
-        problem: OperatorProblem,
-        start: Order,
-        floor: int,
-        max_states: int,
-        deadline: float | None,
-        progress: Progress | None,
-        most_generated: int,
+        self, problem: OperatorProblem, task: ScheduleTask, max_states: int | None, start: Order | None
     ) -> None:
-        self.problem, self.max_states, self.deadline, self.progress = problem, max_states, deadline, progress
-        self.best, self.peak = start, int(problem.costs.peak(start))
-        self.floor = min(floor, self.peak)
+        self.problem, self.task = problem, task
+        n = problem.graph.n_nodes
+        self.most_generated = kernel.NEVER if max_states is not None else WORK // n
+        self.max_states = min(20_000_000, MEMORY_BYTES // (n // 8 + 100)) if max_states is None else max_states
+        starts = problem.simple_orders() if start is None else [start]
+        self.peak, self.best = min(((int(problem.costs.peak(order)), order) for order in starts), key=lambda at: at[0])
+        self.floor = min(int(problem.single_operator_bytes.max()), self.peak)
         self.states = self.generated = 0
-        self.most_generated = most_generated
         self.truncated = False
 
     @property
@@ -68,9 +63,9 @@ class _Search:
             self.generated += search.n_generated - generated
             done += search.n_expanded - before
             self.states += search.n_expanded - before
-            if self.progress is not None:
-                self.progress(self.states, None, f"peak {self.peak}, at least {self.floor}")
-            self.truncated = self.deadline is not None and time.monotonic() > self.deadline
+            if self.task.progress is not None:
+                self.task.progress(self.states, None, f"peak {self.peak}, at least {self.floor}")
+            self.truncated = self.task.deadline is not None and time.monotonic() > self.task.deadline
         if status == kernel.NO_MEMORY:
             raise MemoryError(f"{self.problem.graph.name}: out of memory after {self.states} states: lower max_states")
         return int(status)
@@ -133,27 +128,23 @@ class _Search:
                 share *= 2
 
 
+@dataclass(frozen=True)
+class BestFirstParameters:
+    """max_states: states to expand and to hold; None: what fits in 1.5 GB."""
+
+    max_states: int | None = None
+
+
 def best_first(
-    problem: OperatorProblem,
-    *,
-    start: Order | None = None,
-    max_states: int | None = None,
-    deadline: float | None = None,
-    progress: Progress | None = None,
+    problem: OperatorProblem, task: ScheduleTask, parameters: BestFirstParameters, *, start: Order | None = None
 ) -> SearchResult:
     """Search for an order of least peak; exact unless it is stopped.
 
     A first search of QUICK_STATES settles most networks; else cuts raise the bound, descents lower the peak, and the
-    search starts again. start: an order to beat. max_states: states to expand in the last search (default: what fits in
-    1.5 GB). deadline: value of time.monotonic(); stopped, the result has the best order and the bound proved.
+    search starts again. start: an order to beat. Stopped, the result has the best order and the bound proved.
     """
-    most_generated = kernel.NEVER if max_states is not None else WORK // problem.graph.n_nodes
-    if max_states is None:
-        max_states = min(20_000_000, MEMORY_BYTES // (problem.graph.n_nodes // 8 + 100))
-    if start is None:
-        start = min(problem.simple_orders(), key=lambda order: int(problem.costs.peak(order)))
-    floor = int(problem.single_operator_bytes.max())
-    search = _Search(problem, start, floor, max_states, deadline, progress, most_generated)
+    search = _Search(problem, task, parameters.max_states, start)
+    max_states, deadline = search.max_states, task.deadline
     if not search.over and problem.graph.n_nodes <= MANY_OPERATORS:
         search.exact(min(QUICK_STATES, max_states))
     if not search.over and search.states < max_states:
@@ -165,15 +156,6 @@ def best_first(
     return SearchResult(search.best, search.peak, search.floor, search.states, search.truncated)
 
 
-@dataclass(frozen=True)
-class BestFirstParameters:
-    """max_states: states to expand and to hold; None: what fits in 1.5 GB."""
-
-    max_states: int | None = None
-
-
-@SCHEDULERS.register(
+SCHEDULERS.register(
     "best-first", summary="exact search by peak with safe moves, from both ends", parameters=BestFirstParameters
-)
-def _best_first(problem: OperatorProblem, task: ScheduleTask, parameters: BestFirstParameters) -> SearchResult:
-    return best_first(problem, max_states=parameters.max_states, deadline=task.deadline, progress=task.progress)
+)(best_first)
