@@ -103,6 +103,7 @@ class _Task:
     rounds: int = ROUNDS
     steps: int = 0
     extra: int = 0
+    time_limit_s: float = 0.0  # for the orders
 
     @cached_property
     def activations(self) -> list[Activation]:
@@ -195,16 +196,15 @@ def prune(
         raise InputError("give memory (M of the I/O model) or a machine")
     layout = Layout(lanes=lanes)
     rows = checked_memory(memory) if memory is not None else rows_of(machine, layout)  # type: ignore[arg-type]
-    limits = {"rounds": rounds, "steps": steps, "extra": extra}
+    limits = {"rounds": rounds, "steps": steps, "extra": extra, "time_limit_s": time_limit_s}
     task = _task(network, calibration, rows, seed, machine=machine, layout=layout, **limits)
     densities = [density] if isinstance(density, int | float) else list(density)
     done, total = 0, 2 * len(densities)
     chosen: tuple[Network, Ordering] | None = None
     results: list[PrunedResult] = []
     for share in densities:
-        counts = task.counts(share)
         for make in (_in_windows, _by_magnitude):
-            pruned, order, result = make(task, share, counts, time_limit_s)
+            pruned, order, result = make(task, share)
             results.append(result)
             chosen = chosen or (pruned, order)
             done += 1
@@ -225,7 +225,7 @@ def prune_one(
     """
     task = _task(network, calibration, memory or 3, seed)
     if method == "memory":
-        pruned, order, _ = _in_windows(task, density, task.counts(density), 0)
+        pruned, order, _ = _in_windows(task, density)
         return pruned.in_order(order.edges)
     made = task.fitted([w != 0 for w in task.weights], task.counts(density), ROUNDS)
     return task.network(made)[0]
@@ -250,11 +250,10 @@ def _task(network: Network, calibration: Any, memory: int, seed: int, **settings
     )  # fmt: skip
 
 
-def _in_windows(
-    task: _Task, density: float, counts: Sequence[int], time_limit_s: float
-) -> tuple[Network, Ordering, PrunedResult]:
+def _in_windows(task: _Task, density: float) -> tuple[Network, Ordering, PrunedResult]:
     """Prune into the windows that lose the least: several shapes are tried with one round of least squares."""
-    widths, room = task.layers.widths, sum(counts)
+    widths, counts = task.layers.widths, task.counts(density)
+    room = sum(counts)
     found, near = fitting(widths, task.memory, room, 1, (), task.extra)
     if near:
         nearest = room_in(widths, task.memory) / sum(a * b for a, b in pairs_of(widths))
@@ -291,7 +290,7 @@ def _in_windows(
     network = _numbered(network, number)
     order = Ordering(edges, "memory-mask", {"memory": task.memory, "policy": "min"}, task.seed)
     if task.extra:  # what lies outside the windows may have a better order than theirs
-        other = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=time_limit_s)
+        other = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=task.time_limit_s)
         order = min((order, other), key=lambda each: count_io(network, each, memory=task.memory).total)
     return network, order, task.result("windows", density, network, order.edges, made, placed.sizes)
 
@@ -323,14 +322,12 @@ def _with_outside(
     return best
 
 
-def _by_magnitude(
-    task: _Task, density: float, counts: Sequence[int], time_limit_s: float
-) -> tuple[Network, Ordering, PrunedResult]:
+def _by_magnitude(task: _Task, density: float) -> tuple[Network, Ordering, PrunedResult]:
     """Prune by the same rounds and fits where any connection may stay, and search an order."""
     everywhere = [w != 0 for w in task.weights]
-    made = task.fitted(everywhere, counts, task.rounds)
+    made = task.fitted(everywhere, task.counts(density), task.rounds)
     network, _ = task.network(made)
-    order = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=time_limit_s)
+    order = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=task.time_limit_s)
     return network, order, task.result("free", density, network, order.edges, made, ())
 
 

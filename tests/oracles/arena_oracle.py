@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
+from itertools import combinations, permutations
+
+import numpy as np
+
+from reorder.operators.arena.base import Buffers
 
 Buffer = tuple[int, int, int]  # lower, upper (half-open), size
 
 
-def overlap(a: Buffer, b: Buffer) -> bool:
+def overlap(a: Sequence[int], b: Sequence[int]) -> bool:
     return a[0] < b[1] and b[0] < a[1]
+
+
+def height_of(buffers: Buffers, offset: np.ndarray) -> int:
+    """Return the height of a placement: offsets are aligned, and no two buffers that are live together share a byte."""
+    assert offset.shape == (buffers.count,) and (offset >= 0).all() and not (offset % buffers.alignment).any()
+    rows = zip(*(a.tolist() for a in (buffers.lower, buffers.upper, buffers.size, offset)), strict=True)
+    for (*a, at), (*b, other) in combinations([row for row in rows if row[2]], 2):
+        assert not overlap(a, b) or at + a[2] <= other or other + b[2] <= at, (a, b)
+    return int((offset + buffers.size).max(initial=0))
 
 
 def least_height(buffers: Sequence[Buffer], alignment: int = 1) -> int:

@@ -87,24 +87,6 @@ class Buffers:
             best = max(best, int(sums[k] - spare[(self.lower <= t) & (t < self.upper)].max(initial=0)))
         return best
 
-    def check(self, offset: npt.ArrayLike) -> int:
-        """Return the height of a placement; InputError where two live buffers share a byte or one is not aligned."""
-        at = np.asarray(offset, np.int64)
-        if at.shape != (self.count,):
-            raise InputError(f"{self.count} offsets are wanted, not {at.shape}")
-        for i in np.flatnonzero((at < 0) | (at % self.alignment != 0))[:1].tolist():
-            raise InputError(f"buffer {i}: offset {at[i]} is not a multiple of {self.alignment} of at least 0")
-        order = np.argsort(self.lower, kind="stable")
-        live: list[int] = []
-        for i in order.tolist():
-            live = [j for j in live if self.upper[j] > self.lower[i]]
-            for j in live:
-                if at[i] < at[j] + self.size[j] and at[j] < at[i] + self.size[i]:
-                    raise InputError(f"buffers {j} and {i} are live together and share bytes")
-            if self.size[i]:
-                live.append(i)
-        return int((at + self.size).max(initial=0))
-
 
 @dataclass(frozen=True)
 class PlacementTask:
