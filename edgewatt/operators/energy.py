@@ -51,7 +51,6 @@ def operator_trace(
 
     Inputs are drawn (seeded; uniform over the range of 8-bit integers, standard normal otherwise). data: carry real
     bytes; needs the model's constants. Streams: inputs, outputs, partial_sums (activations), values (weights).
-    deadline: value of time.monotonic() at which to give up; None: never.
     """
     problem = OperatorProblem(graph)
     steps = problem.check_order(order)
@@ -128,12 +127,13 @@ class _Rows:
             self.payload.append(held)
 
     def chunk(self) -> Chunk:
-        addresses, *columns = np.array(self.accesses, np.uint64).T.copy()
-        sizes, ops, streams = (column.astype(np.uint8) for column in columns)
+        addresses, *columns = zip(*self.accesses, strict=True)
+        sizes, ops, streams = (np.array(column, np.uint8) for column in columns)
+        chunk = Chunk(np.array(addresses, np.uint64), sizes, ops, streams)
         if not self.payload:
-            return Chunk(addresses, sizes, ops, streams)
+            return chunk
         offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
-        return Chunk(addresses, sizes, ops, streams, offsets, np.concatenate(self.payload))
+        return replace(chunk, payload_offset=offsets, payload=np.concatenate(self.payload))
 
 
 Contents = list[tuple[list[int], list[Bytes]]]

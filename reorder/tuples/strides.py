@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from itertools import chain, pairwise
 
 import numpy as np
 
 import cython_ext.cdr.tuples as kernels
-from reorder.tuples.base import TupleOrderMethod
 from reorder.tuples.tuple_problem import Int64Array, TupleProblem
 from traces.base.progress import Progress
 
@@ -43,29 +41,6 @@ def run_kernel(
         if progress:
             progress(int(bounds[stop] - bounds[at]), None, "")
         at = stop
-
-
-class SortedStrides(TupleOrderMethod):
-    """An order that sorts each stride by keys; equal tuples keep their order. O(n log n)."""
-
-    workers = "threads"
-
-    @abstractmethod
-    def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
-        """Return arrays [n] to sort n tuples by, as `numpy.lexsort` takes them: the last one decides first."""
-
-    def order(
-        self,
-        problem: TupleProblem,
-        order: Int64Array,
-        first: int,
-        last: int,
-        seed: int,
-        parameters: None,
-        progress: Progress,
-    ) -> None:
-        here = order[problem.bounds[first] : problem.bounds[last]]
-        sort_strides(problem, order, first, last, self.keys(problem, here))
 
 
 def sort_strides(problem: TupleProblem, order: Int64Array, first: int, last: int, keys: list[np.ndarray]) -> None:

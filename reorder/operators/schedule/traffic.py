@@ -32,10 +32,7 @@ class OffchipTraffic:
 
 
 def traffic_costs(problem: OperatorProblem, onchip_bytes: int, block_bytes: int, deadline: float | None = None) -> Any:
-    """Return the kernel object that evaluates orders for one on-chip size, after checking that it can be simulated.
-
-    deadline: value of time.monotonic() until when one order is to be evaluated; None: whatever it takes.
-    """
+    """Return the kernel object that evaluates orders for one on-chip size, after checking that it can be simulated."""
     if block_bytes < 1 or onchip_bytes < block_bytes:
         raise InputError(
             f"on-chip memory of {onchip_bytes} bytes cannot hold a block of {block_bytes} bytes: "
