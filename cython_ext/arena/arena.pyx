@@ -74,10 +74,8 @@ def fit(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] s
 
 def sections(const int64_t[::1] lower, const int64_t[::1] upper, const int64_t[::1] by_lower,
              const int64_t[::1] by_upper):
-    """Return (first, last, count), see reorder.operators.arena.allocators.exact.sections.
-
-    by_lower, by_upper: buffers by begin, end.
-    """
+    """Return (first, last, count), see reorder.operators.arena.exact_search.sections. by_lower, by_upper: buffers by
+    begin, end."""
     cdef int64_t n = lower.shape[0], i, e = 0, b, now = 0
     cdef bint ended = False
     need(upper.shape[0] == n and by_lower.shape[0] == n and by_upper.shape[0] == n and n > 0,

@@ -1,8 +1,7 @@
 /* Operator graphs as flat arrays, downsets (sets of executed operators) as bitsets of any width, and the footprint rule:
  * running v allocates every buffer that v is the first writer of, and afterwards frees every buffer, outputs excepted,
  * all of whose writers and readers have run. live(S) is a function of the downset S alone, and submodular:
- * the more has run, the less memory any operator still adds (what follows is said in
- * reorder/operators/schedule/schedulers/best_first.py). */
+ * the more has run, the less memory any operator still adds (see reorder/operators/schedule/state_search.py for what follows). */
 #pragma once
 
 #include <stdint.h>

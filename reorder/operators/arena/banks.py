@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from reorder.operators.arena.allocators.exact import ExactParameters, place, sections
 from reorder.operators.arena.base import Buffers, Int64Array, Placement, PlacementTask, place_in_sequence
+from reorder.operators.arena.exact_search import ExactParameters, place, sections
 from traces.base.errors import InputError
 
 MAX_BUFFERS = 3000  # of the integer programme; more are placed one after another

@@ -17,7 +17,7 @@ from reorder.operators.arena.base import ALLOCATORS, PlacementTask
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.base import ScheduleTask
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
-from reorder.operators.schedule.schedulers.best_first import BestFirstParameters, best_first
+from reorder.operators.schedule.state_search import BestFirstParameters, best_first
 from reorder.operators.schedule.traffic import seconds_until, too_late
 
 START_S = 0.5  # that each start is evaluated at least, even where the time is over: one of them is the result
