@@ -54,8 +54,7 @@ PUBLIC: dict[str, dict[str, str]] = {
     },
     "edgewatt.wires": {
         "order_channels": "reorder.channels",
-        "order_run_tuples": "reorder.joint.inside_runs",
-        "order_jointly": "reorder.joint.io_neutral",
+        **dict.fromkeys(("order_run_tuples", "order_jointly"), "reorder.joint"),
         "export_waveform": "hwmodel.replay.waveform",
     },
     "edgewatt.cache": {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,6 @@ from traces.networks.checks import check_order
 from traces.networks.network import Network
 
 __all__ = ["ORDERINGS", "PINNINGS", "POLICIES", "Make", "Method", "Ordering", "Progress", "Task", "check_order"]
-
 
 POLICIES = tuple(POLICY_CODES)
 PINNINGS = tuple(PINNING_CODES)
@@ -88,11 +87,8 @@ class Ordering(OneLineRepr):
         }  # fmt: skip
 
 
-class Make(Protocol):
-    """What makes an order: a function of a network, a task and its own frozen parameters (None if it takes none)."""
-
-    def __call__(self, network: Network, task: Task, parameters: Any) -> Ordering: ...
-
+Make = Callable[[Network, Task, Any], Ordering]
+"""What makes an order: a function of a network, a task and its own frozen parameters (None if it takes none)."""
 
 F = TypeVar("F", bound=Make)
 

@@ -140,10 +140,10 @@ def nearest_neighbours(apart: npt.NDArray[np.float32]) -> Order:
     return order
 
 
-def two_opt(apart: npt.NDArray[np.float32], order: Order, rounds: int = _ROUNDS) -> Order:
+def two_opt(apart: npt.NDArray[np.float32], order: Order) -> Order:
     """Return the path after reversals of pieces that shorten it, the best one from each place; O(n^2) a round."""
     order = order.copy()
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         gained = False
         for i in range(len(order) - 3):
             a, b, c, d = order[i], order[i + 1], order[i + 2 : -1], order[i + 3 :]
@@ -191,7 +191,6 @@ def _mlps(checkpoint: Checkpoint) -> Iterator[_Group]:
 
 
 def _heads(checkpoint: Checkpoint) -> Iterator[_Group]:
-    """Yield the dimensions of each value head."""
     config = checkpoint.config
     heads = config.get("num_attention_heads")
     groups = config.get("num_key_value_heads") or heads
@@ -263,7 +262,6 @@ def _is_matrix(tensor: StoredTensor) -> bool:
 def _write(
     checkpoint: Checkpoint, target: Path, files: Sequence[Path], moves: dict[str, list[tuple[_Use, Order]]]
 ) -> None:
-    """Write the shards: a tensor of channels permuted, all else as it is; config.json beside them."""
     make_folder(target, files[0].parent)
     where: dict[str, Any] = {}
     for file in files:
@@ -282,7 +280,6 @@ def _write(
 
 
 def _permute(tensor: StoredTensor, moves: Sequence[tuple[_Use, Order]], shard: Shard) -> None:
-    """Write a tensor with its axes permuted, some rows at a time."""
     word = np.dtype(FLOATS[tensor.kind][1])
     rows, columns = tensor.shape[0], math.prod(tensor.shape[1:])
     at = [np.arange(rows), np.arange(columns)]

@@ -59,7 +59,3 @@ def check_limits(seed: int, time_limit_s: float | None) -> None:
     if time_limit_s is not None and not (time_limit_s > 0 and math.isfinite(time_limit_s)):
         raise InputError(f"time_limit_s is {time_limit_s}: a number of seconds above 0 is needed (or none at all)")
     check_seed(seed)
-
-
-def methods() -> dict[str, str]:
-    return {name: ORDERINGS[name].summary for name in ORDERINGS}

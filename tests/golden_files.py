@@ -23,7 +23,6 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from reorder.operators.rewriting.rewrite import rewrite_graph
-from reorder.operators.schedule import constructive
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from traces.layout.settings import Layout
 from traces.networks.network import Network
@@ -74,7 +73,7 @@ def schedules() -> list[dict[str, Any]]:
     for model, patterns in GRAPHS.items():
         graph = rewrite_graph(load_graph(model), patterns)
         peak, downsets = oracle.optimal_peak(graph)
-        kahn = constructive.kahn(OperatorProblem(graph)).tolist()
+        kahn = OperatorProblem(graph).kahn().tolist()
         arenas = ("linear", "size-best-fit", "size-first-fit")
         found.append({
             "model": model,

@@ -257,8 +257,6 @@ def write_matrices(matrices: list[Any], output: str | Path) -> list[Path]:
 
 
 LEVELS = ("accesses", "bursts")
-
-
 OF_NETWORKS = ("c",)
 OF_FORMATS = {"channel": ("vcd", "drampower"), "first": ("vcd",), "bursts": ("vcd",), "dtype": ("c",), "lanes": ("c",)}
 

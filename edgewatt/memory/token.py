@@ -35,8 +35,6 @@ FLAT_PJ = {
 """Beginning of a part's name -> pJ a bit that people multiply by, at least and at most, and whose figure it is."""
 _COMMANDS = {"ACT": ("ACT",), "RD": ("RD", "RDA"), "WR": ("WR", "WRA", "MWR"), "PRE": ("PRE", "PREA"),
              "REF": ("REFab", "REFpb", "REF2b")}  # fmt: skip
-
-
 _SHARES = ("given", "found", "random", "lower_bound")
 MOST_TENSORS = 2000
 """Rows of a page's table of tensors; of more, those with most energy."""
@@ -117,7 +115,6 @@ class TokenEnergy:
         return self.energy_pj["total"] / (8 * self.stream.counts.bytes) if self.stream.counts.bytes else 0.0
 
     def by_kind(self) -> dict[str, Sums]:
-        """Return the sums of each kind of tensor, the most energy first."""
         sums = _sums((each.kind, each) for each in self.tensors)
         return dict(sorted(sums.items(), key=lambda pair: -pair[1].energy_pj))
 
@@ -152,7 +149,6 @@ class TokenEnergy:
         return (what, "bytes", "ones %", "energy", "energy %"), rows
 
     def page(self, name: str) -> str:
-        """Return the page of the answer as HTML: bars by kind and by layers, and every tensor."""
         tensors = sorted(self.tensors, key=lambda each: -each.energy_pj)[:MOST_TENSORS]
         rows = [
             (each.name, each.kind, "" if each.layer is None else each.layer, f"{each.bytes:,}",

@@ -80,7 +80,6 @@ class AcceleratorMemory:
         return report
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        """Return columns and rows: one a layer and tensor, and what a layer's tensors share."""
         rows: list[tuple[str, ...]] = []
         spent: list[tuple[float, float | None]] = []
         for layer in self.layers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -14,10 +14,11 @@ from edgewatt.config.kinds import origins_of
 from edgewatt.config.loading import validate
 from edgewatt.config.sections import Section, section_for
 from edgewatt.operators.words import bank_summary, describe_banks, describe_placement
+from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
 from reorder.operators.arena.allocate import allocate
 from reorder.operators.arena.banks import Bank, BankedPlacement, place_in_banks
-from reorder.operators.arena.base import Placement
-from reorder.operators.arena.files import NamedBuffers, read_buffers, write_placement
+from reorder.operators.arena.base import Buffers, Placement
+from reorder.operators.arena.files import read_buffers, write_placement
 from reorder.operators.schedule.arena import lifetimes, traffic
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.schedule import Schedule
@@ -26,27 +27,14 @@ from traces.base.errors import InputError, unknown_name
 from traces.base.files import whole_file
 from traces.base.progress import left_of
 
-if TYPE_CHECKING:
-    from edgewatt.pages.arena import ArenaMap, BankShown
-
 
 def of_schedule(result: Schedule, placed: BankedPlacement | None = None) -> ArenaMap:
-    from edgewatt.pages.arena import ArenaMap, BankShown
-
     problem = OperatorProblem(result.graph)
     buffers, numbers = lifetimes(problem, problem.check_order(result.order))
-    one = placed is None
-    return ArenaMap(
-        f"{result.graph.name}: arena of {result.graph.n_nodes} operators",
-        [result.graph.buffers[b] for b in numbers.tolist()],
-        buffers.lower,
-        buffers.upper,
-        buffers.size,
-        result.offsets[numbers] if placed is None else placed.offset,
-        np.zeros(buffers.count, np.int64) if placed is None else placed.bank,
-        (BankShown("arena", result.arena_bytes),) if one else _banks(placed),
-        result.names,
-    )
+    title = f"{result.graph.name}: arena of {result.graph.n_nodes} operators"
+    names = [result.graph.buffers[b] for b in numbers.tolist()]
+    one = Placement(result.offsets[numbers], result.arena_bytes, 0)
+    return arena_map(title, names, buffers, one if placed is None else placed, steps=result.names)
 
 
 def buffers_of(result: Schedule) -> list[dict[str, Any]]:
@@ -70,28 +58,23 @@ def in_banks(result: Schedule, memories: Memories, alignment: int, deadline: flo
     return place_in_banks(buffers, memories.banks, traffic=traffic(problem)[numbers], pinned=pinned, deadline=deadline)
 
 
-def of_file(given: NamedBuffers, placed: Placement | BankedPlacement, title: str, capacity: int | None) -> ArenaMap:
-    from edgewatt.pages.arena import ArenaMap, BankShown
-
-    b = given.buffers
-    several = isinstance(placed, BankedPlacement)
-    bank = placed.bank if isinstance(placed, BankedPlacement) else np.zeros(b.count, np.int64)
-    shown = _banks(placed) if several else (BankShown("arena", placed.height, capacity),)  # type: ignore[union-attr, arg-type]
-    return ArenaMap(title, given.names, b.lower, b.upper, b.size, placed.offset, bank, shown)
-
-
-def _banks(placed: BankedPlacement | None) -> tuple[BankShown, ...]:
-    from edgewatt.pages.arena import BankShown
-
-    assert placed is not None
-    return tuple(
-        BankShown(bank.name, height, bank.size_bytes) for bank, height in zip(placed.banks, placed.heights, strict=True)
-    )
+def arena_map(
+    title: str,
+    names: Sequence[str],
+    buffers: Buffers,
+    placed: Placement | BankedPlacement,
+    capacity: int | None = None,
+    steps: Sequence[str] | None = None,
+) -> ArenaMap:
+    if isinstance(placed, BankedPlacement):
+        bank, heights = placed.bank, zip(placed.banks, placed.heights, strict=True)
+        shown = [BankShown(each.name, height, each.size_bytes) for each, height in heights]
+    else:
+        bank, shown = np.zeros(buffers.count, np.int64), [BankShown("arena", placed.height, capacity)]
+    return ArenaMap(title, names, buffers.lower, buffers.upper, buffers.size, placed.offset, bank, shown, steps)
 
 
 def write_page(shown: ArenaMap, path: str | Path) -> None:
-    from edgewatt.pages.arena import arena_page
-
     with whole_file(path) as stream:
         stream.write(arena_page(shown).encode("utf-8", "backslashreplace"))
 
@@ -118,7 +101,6 @@ class Memories:
     path: str
 
     def numbered(self, what: str, index: Mapping[str, int], sizes: Sequence[int]) -> dict[int, str]:
-        """Return number of a buffer -> its bank."""
         rooms = {bank.name: bank.size_bytes for bank in self.banks}
         bank_of: dict[int, str] = {}
         for name, bank in self.pinned.items():
@@ -172,15 +154,12 @@ def place_buffers(
     rounded = f", each rounded up to {b.alignment}" if b.alignment > 1 else ""
     words, names, fits = [f"{b.count} buffers, {b.load:,} B live at once at most{rounded}"], None, True
     how: dict[str, Any] = {"alignment": b.alignment, "time_limit_s": left(), "allocator": allocator}
-    placed: Any
     if banks is not None:
         memories = read_banks(banks)
         ids = {name: i for i, name in enumerate(given.names)}
         pinned = {**given.pinned, **memories.numbered("buffer", ids, b.size.tolist())}
-        placed = allocate(
-            b.lower, b.upper, b.size, banks=memories.banks, capacity=capacity, traffic=given.traffic, pinned=pinned,
-            **how,
-        )  # fmt: skip
+        how |= {"banks": memories.banks, "traffic": given.traffic, "pinned": pinned}
+        placed = allocate(b.lower, b.upper, b.size, capacity=capacity, **how)
         names = placed.names
         words += describe_banks(placed)
         summary |= {**bank_summary(placed), "bank": dict(zip(given.names, names, strict=True))}
@@ -193,6 +172,6 @@ def place_buffers(
     if output is not None and fits:
         write_placement(given, placed.offset, output, names)
     if page is not None:
-        write_page(of_file(given, placed, f"{Path(file).name}: {b.count} buffers", capacity), page)
+        write_page(arena_map(f"{Path(file).name}: {b.count} buffers", given.names, b, placed, capacity), page)
     summary["offsets"] = dict(zip(given.names, placed.offset.tolist(), strict=True))
     return PlacedBuffers(fits, summary, words)

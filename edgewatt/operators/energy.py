@@ -6,6 +6,8 @@ buffer held at that moment, in the tensor's own format. Weights are read once pe
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +18,6 @@ import numpy.typing as npt
 from reorder.base import Progress
 from reorder.operators.schedule import schedule as plain
 from reorder.operators.schedule.arena import ALIGNMENT
-from reorder.operators.schedule.constructive import simple_orders
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from reorder.operators.schedule.schedule import Schedule
 from reorder.operators.schedule.traffic import offchip_transfers, seconds_until, too_late
@@ -49,7 +50,6 @@ def operator_trace(
 
     Inputs are drawn (seeded; uniform over the range of 8-bit integers, standard normal otherwise). data: carry real
     bytes; needs the model's constants. Streams: inputs, outputs, partial_sums (activations), values (weights).
-    deadline: value of time.monotonic() at which to give up; None: never.
     """
     problem = OperatorProblem(graph)
     steps = problem.check_order(order)
@@ -71,7 +71,7 @@ def operator_trace(
                 rows.add(layout.address[name], len(weights), LOAD, WEIGHTS, None if contents is None else weights)
             for begin in range(starts[k], starts[k + 1], MOST):
                 if begin > starts[k]:
-                    yield rows.chunk(contents is not None)
+                    yield rows.chunk()
                     rows = _Rows()
                 if deadline is not None and seconds_until(deadline) == 0:
                     raise too_late(graph)
@@ -80,11 +80,14 @@ def operator_trace(
                     size = min(block_bytes, int(graph.buffer_bytes[b]) - first)
                     shared = len(graph.writers[graph.buffers[b]]) > 1
                     stream = SUMS if shared else WRITES if is_write else READS
-                    held = None if contents is None else contents.at(b, int(step_of[changed]))[first : first + size]
+                    held = None
+                    if contents is not None:
+                        written_at, states = contents[b]
+                        held = states[bisect_right(written_at, step_of[changed]) - 1][first : first + size]
                     at = layout.address[graph.buffers[b]] + first
                     rows.add(at, size, STORE if is_write else LOAD, stream, held)
-            if rows.sizes:
-                yield rows.chunk(contents is not None)
+            if rows.accesses:
+                yield rows.chunk()
 
     description = {
         "graph": graph.name,
@@ -113,59 +116,41 @@ class _Layout:
 
 class _Rows:
     def __init__(self) -> None:
-        self.addresses: list[int] = []
-        self.sizes: list[int] = []
-        self.ops: list[int] = []
-        self.streams: list[int] = []
+        self.accesses: list[tuple[int, int, int, int]] = []  # address, size, op, stream
         self.payload: list[Bytes] = []
 
     def add(self, address: int, size: int, op: int, stream: int, held: Bytes | None) -> None:
         for first in range(0, size, PIECE_BYTES):
-            self.addresses.append(address + first)
-            self.sizes.append(min(PIECE_BYTES, size - first))
-            self.ops.append(op)
-            self.streams.append(stream)
+            self.accesses.append((address + first, min(PIECE_BYTES, size - first), op, stream))
         if held is not None:
             self.payload.append(held)
 
-    def chunk(self, has_data: bool) -> Chunk:
-        sizes = np.array(self.sizes, np.uint8)
+    def chunk(self) -> Chunk:
+        addresses, *columns = zip(*self.accesses, strict=True)
+        sizes, ops, streams = (np.array(column, np.uint8) for column in columns)
+        chunk = Chunk(np.array(addresses, np.uint64), sizes, ops, streams)
+        if not self.payload:
+            return chunk
         offsets = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
-        return Chunk(
-            np.array(self.addresses, np.uint64),
-            sizes,
-            np.array(self.ops, np.uint8),
-            np.array(self.streams, np.uint8),
-            offsets if has_data else None,
-            np.concatenate(self.payload) if has_data else None,
-        )
+        return replace(chunk, payload_offset=offsets, payload=np.concatenate(self.payload))
 
 
-class _Contents:
-    """What every buffer held after each step that changed it."""
-
-    def __init__(self, n_buffers: int) -> None:
-        self.steps: list[list[int]] = [[] for _ in range(n_buffers)]
-        self.bytes: list[list[Bytes]] = [[] for _ in range(n_buffers)]
-
-    def put(self, buffer: int, step: int, content: Bytes) -> None:
-        self.steps[buffer].append(step)
-        self.bytes[buffer].append(content)
-
-    def at(self, buffer: int, step: int) -> Bytes:
-        return self.bytes[buffer][int(np.searchsorted(self.steps[buffer], step, side="right")) - 1]
+Contents = list[tuple[list[int], list[Bytes]]]
+"""Of each buffer the steps that changed it, and what it held after each."""
 
 
-def _contents(graph: OpGraph, order: Order, seed: int) -> _Contents:
+def _contents(graph: OpGraph, order: Order, seed: int) -> Contents:
     if not graph.constants and any(node.op != INPUT for node in graph.nodes):
         raise InputError(
             f"{graph.source or graph.name}: the graph has no weights: transfers carry no data (data=False)"
         )
     number = {name: i for i, name in enumerate(graph.buffers)}
-    contents = _Contents(len(number))
+    contents: Contents = [([], []) for _ in number]
     for step, written in enumerate(execute_stepwise(graph, draw_inputs(graph, seed), order.tolist())):
         for buffer, values in written.items():
-            contents.put(number[buffer], step, _stored(graph, buffer, values))
+            written_at, states = contents[number[buffer]]
+            written_at.append(step)
+            states.append(_stored(graph, buffer, values))
     return contents
 
 
@@ -269,11 +254,10 @@ def data_unknown(graph: OpGraph) -> str:
 
 
 def _element_bytes(graph: OpGraph) -> int:
-    sizes: dict[int, int] = {}
+    sizes: Counter[int] = Counter()
     for tensor in graph.tensors.values():
-        width = (element_bits(tensor.dtype) + 7) // 8
-        sizes[width] = sizes.get(width, 0) + tensor.n_bytes
-    return max(sizes, key=lambda width: sizes[width])
+        sizes[(element_bits(tensor.dtype) + 7) // 8] += tensor.n_bytes
+    return sizes.most_common(1)[0][0]
 
 
 SEEDS = 3  # searches for little traffic, from different seeds
@@ -346,7 +330,7 @@ def schedule(
         results += [plain.schedule(graph, objective="traffic", seed=seed + k, **options) for k in range(SEEDS)]
     orders: dict[bytes, npt.NDArray[np.int64]] = {r.order.tobytes(): r.order for r in results}
     problem = OperatorProblem(least.graph)
-    for order in simple_orders(problem):
+    for order in problem.simple_orders():
         if budget_bytes is None or int(problem.costs.peak(order)) <= budget_bytes:
             orders.setdefault(order.astype(np.int64).tobytes(), order.astype(np.int64))
     energy = {

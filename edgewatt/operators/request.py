@@ -14,7 +14,6 @@ from edgewatt.operators.arena import buffers_of, in_banks, of_schedule, read_ban
 from edgewatt.operators.energy import operator_energy, schedule
 from edgewatt.operators.words import bank_summary, describe_banks, describe_written
 from reorder.operators.arena.base import PlacementTask
-from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.traffic import offchip_traffic
@@ -114,18 +113,18 @@ def find_schedule(request: ScheduleRequest, progress: Progress | None = None) ->
     graph = load_graph(r.model, r.batch, r.shapes)
     read_s = time.perf_counter() - started
     started = time.perf_counter()
-    work, patterns, limit = graph, list(r.rewrite), left()
+    patterns, limit = list(r.rewrite), left()
     words = list(graph.notes)
     alignment = r.alignment if r.alignment == "graph" else int(r.alignment)
-    result = schedule(work, rewrite=patterns, alignment=alignment, progress=progress, **{**s, "time_limit_s": left()})
+    result = schedule(graph, rewrite=patterns, alignment=alignment, progress=progress, **{**s, "time_limit_s": left()})
     search_s = time.perf_counter() - started
     onchip, blocks = s["onchip_bytes"], s["block_bytes"]
     sizes = tuple(dict.fromkeys((*ONCHIP_BYTES, *([onchip] if onchip else []))))
     until = None if limit is None else time.monotonic() + limit
     before, after = OperatorProblem(graph), OperatorProblem(result.graph)
-    given = {"file": constructive.file_order(before), "kahn-fifo": constructive.kahn(before)}
+    given = {"file": before.file_order(), "kahn-fifo": before.kahn()}
     packed, task = {"allocator": s["allocator"], "alignment": result.alignment}, PlacementTask(None, until)
-    orders = [(name, before, order, arena(before, order, **packed, task=task).n_bytes) for name, order in given.items()]
+    orders = [(name, before, order, arena(before, order, **packed, task=task).height) for name, order in given.items()]
     orders.append(("scheduled", after, after.check_order(result.order), result.arena_bytes))
     rows = [_figures(*each, sizes, blocks, until) for each in orders]
     unpriced = None

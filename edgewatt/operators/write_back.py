@@ -57,14 +57,14 @@ def write_back(
     others = [v for v in order if made.graph.nodes[v].op != INPUT]
     steps = np.array([*inputs, *others])
     placed = arena(made.graph, steps, "exact", alignment=result.alignment)
-    at = dict(zip(made.graph.buffers, placed.offsets.tolist(), strict=True))
+    at = dict(zip(made.graph.buffers, placed.offset.tolist(), strict=True))
     offsets = {name: at[tensor.buffer] for name, tensor in made.graph.tensors.items()}
     data = written(model, made.graph.in_order(steps), offsets)
     with whole_file(output) as stream:
         stream.write(data)
     peak = int(footprint(made.graph, steps).during_bytes.max())
     least = peak if made is result else schedule(graph, alignment=result.alignment).peak_bytes
-    return WrittenBack(peak, placed.n_bytes, len(others), made is not result, least, whole)
+    return WrittenBack(peak, placed.height, len(others), made is not result, least, whole)
 
 
 def _in_the_formats_operators(
@@ -83,6 +83,4 @@ def _in_the_formats_operators(
         if not rewrite or [n.outputs for n in changed.nodes] == [n.outputs for n in graph.nodes]:
             raise InputError(f"{model}: nothing of the rewriting can be written back: {name!r} stays whole: {reason}")
         rewritten = again(changed)
-    lower = lowered(rewritten.graph, graph, rewritten.order)
-    made = again(lower)
-    return made, whole
+    return again(lowered(rewritten.graph, graph, rewritten.order)), whole

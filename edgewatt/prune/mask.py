@@ -64,7 +64,6 @@ class MemoryMask(OneLineRepr):
 
     @property
     def above(self) -> int:
-        """I/Os above the bound."""
         return 0 if self.total is None or self.bound is None else self.total - self.bound
 
     def _repr_fields(self) -> dict[str, object]:
@@ -105,7 +104,7 @@ def memory_mask(
     Where the memory has no room for the connections at the bound, they get the windows of the least memory that has,
     and `total` says what this one needs. Raises InputError naming the nearest M or number of connections.
     """
-    _check_options(connections, density, neurons, (policy, pinning), groups, values, seed)
+    _check_options(connections, neurons, (policy, pinning), groups, values, seed)
     sees_future = policy_codes(policy, pinning)[0] == MIN
     layers = layers_of(network) if isinstance(network, Network) else None
     widths = layers.widths if layers is not None else _widths(network)
@@ -120,7 +119,7 @@ def memory_mask(
     if layers is not None and layers.network.weights is not None:
         scores = layers.matrices(np.abs(layers.network.weights))
         pruned = prune_magnitude(layers.network, n_connections=target)
-        free = quick_total(pruned, memory, policy, pinning)
+        free = count_io(pruned, make_order(pruned, "auto", moves=0, **counted), **counted).total
         if neurons is None:
             neurons = int(pruned.touched.sum()) + int((pruned.in_degree[pruned.outputs] > 0).sum()) - widths[-1]
     room = target if groups is None else min(-(-target * groups[1] // groups[0]), dense)
@@ -251,14 +250,7 @@ def _of_layers(network: Network, widths: Sequence[int]) -> tuple[npt.NDArray[np.
     return layer, network.targets - first[layer + 1], network.sources - first[layer]
 
 
-def quick_total(network: Network, memory: int, policy: str, pinning: str) -> int:
-    """Return the I/Os of the best order that needs no search."""
-    edges = make_order(network, "auto", memory=memory, policy=policy, pinning=pinning, moves=0)
-    return count_io(network, edges, memory=memory, policy=policy, pinning=pinning).total
-
-
 def _kept(widths: Sequence[int], masks: Sequence[Mask], layers: Layers | None) -> tuple[Network, Layers | None]:
-    """Return the network of the masks' connections, and its layers where they are those of a given network."""
     if layers is not None:
         kept = layers.at(masks).astype(bool)
         part = (layers.layer[kept], layers.target[kept], layers.source[kept])
@@ -277,12 +269,7 @@ def _kept(widths: Sequence[int], masks: Sequence[Mask], layers: Layers | None) -
 
 
 def fitting(
-    widths: Sequence[int],
-    memory: int,
-    connections: int,
-    block: int = 1,
-    values: Sequence[int] = (),
-    extra: int = 0,
+    widths: Sequence[int], memory: int, connections: int, block: int = 1, values: Sequence[int] = (), extra: int = 0
 ) -> tuple[list[Windows], str]:
     """Return windows with room for the connections, and a sentence where that takes a larger memory ('' if not).
 
@@ -351,16 +338,11 @@ def _widths(given: Any) -> tuple[int, ...]:
     return widths
 
 
-def _check_options(
-    connections: Any, density: Any, neurons: Any, names: tuple[Any, ...], groups: Any, values: Any, seed: Any
-) -> None:
-    """Raise InputError for options of another type than theirs."""
+def _check_options(connections: Any, neurons: Any, names: tuple[Any, ...], groups: Any, values: Any, seed: Any) -> None:
     for what, number in (("connections", connections), ("neurons", neurons)):
         if number is not None:
             whole_number(number, what, 1)
     check_seed(seed)
-    if density is not None and (isinstance(density, bool) or not isinstance(density, int | float)):
-        raise InputError(f"density is the share to keep, above 0 and at most 1, not {shown(density)}")
     for name in names:
         if not isinstance(name, str | None):
             raise InputError(f"policy and pinning are names, not {shown(name)}")
@@ -374,12 +356,11 @@ def _check_options(
 
 
 def target_of(connections: int | None, density: float | None, dense: int) -> int:
-    """Return how many of `dense` connections to keep."""
     if (connections is None) == (density is None):
         raise InputError("give connections or density, one of them")
     if density is not None:
-        if not 0 < density <= 1:
-            raise InputError(f"density is the share to keep, above 0 and at most 1, not {density}")
+        if isinstance(density, bool) or not isinstance(density, int | float) or not 0 < density <= 1:
+            raise InputError(f"density is the share to keep, above 0 and at most 1, not {shown(density)}")
         return max(1, round(density * dense))
     assert connections is not None
     if not 1 <= connections <= dense:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,6 @@ class PrunedResult:
     time_ns: float | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values."""
         return asdict(self)
 
 
@@ -91,8 +90,6 @@ class PrunedNetwork:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What is pruned, on what and for what."""
-
     layers: Layers
     weights: list[Floats]
     biases: list[Floats]
@@ -100,20 +97,19 @@ class _Task:
     test: Floats
     labels: npt.NDArray[np.integer] | None
     memory: int
-    machine: Machine | None
-    layout: Layout
-    rounds: int
-    steps: int
     seed: int
+    machine: Machine | None = None
+    layout: Layout = field(default_factory=Layout)
+    rounds: int = ROUNDS
+    steps: int = 0
     extra: int = 0
+    time_limit_s: float = 0.0  # for the orders
 
     @cached_property
     def activations(self) -> list[Activation]:
-        """What finishes the sums of each layer."""
         return [_finishing(self.layers.network, ids) for ids in self.layers.neurons[1:]]
 
     def counts(self, density: float) -> list[int]:
-        """Return how many connections each layer keeps."""
         target_of(None, density, len(self.layers.layer))
         return [max(1, round(density * np.count_nonzero(w))) for w in self.weights]
 
@@ -200,15 +196,15 @@ def prune(
         raise InputError("give memory (M of the I/O model) or a machine")
     layout = Layout(lanes=lanes)
     rows = checked_memory(memory) if memory is not None else rows_of(machine, layout)  # type: ignore[arg-type]
-    task = _task(network, calibration, rows, machine, layout, rounds, steps, seed, extra)
+    limits = {"rounds": rounds, "steps": steps, "extra": extra, "time_limit_s": time_limit_s}
+    task = _task(network, calibration, rows, seed, machine=machine, layout=layout, **limits)
     densities = [density] if isinstance(density, int | float) else list(density)
     done, total = 0, 2 * len(densities)
     chosen: tuple[Network, Ordering] | None = None
     results: list[PrunedResult] = []
     for share in densities:
-        counts = task.counts(share)
         for make in (_in_windows, _by_magnitude):
-            pruned, order, result = make(task, share, counts, time_limit_s)
+            pruned, order, result = make(task, share)
             results.append(result)
             chosen = chosen or (pruned, order)
             done += 1
@@ -227,25 +223,15 @@ def prune_one(
 
     For a memory its own order of connections is the one that belongs to the windows.
     """
-    task = _task(network, calibration, memory or 3, None, Layout(), ROUNDS, 0, seed)
+    task = _task(network, calibration, memory or 3, seed)
     if method == "memory":
-        pruned, order, _ = _in_windows(task, density, task.counts(density), 0)
+        pruned, order, _ = _in_windows(task, density)
         return pruned.in_order(order.edges)
     made = task.fitted([w != 0 for w in task.weights], task.counts(density), ROUNDS)
     return task.network(made)[0]
 
 
-def _task(
-    network: Network,
-    calibration: Any,
-    memory: int,
-    machine: Machine | None,
-    layout: Layout,
-    rounds: int,
-    steps: int,
-    seed: int,
-    extra: int = 0,
-) -> _Task:
+def _task(network: Network, calibration: Any, memory: int, seed: int, **settings: Any) -> _Task:
     check_seed(seed)
     weights = weights_of(network, "pruning").astype(np.float64)
     if network.activation == "clipped-relu":
@@ -260,16 +246,14 @@ def _task(
     biases = np.zeros(network.n_neurons) if network.biases is None else network.biases
     return _Task(
         layers, matrices, [biases[ids].astype(np.float64) for ids in layers.neurons[1:]],
-        inputs[~test], inputs[test], None if labels is None else labels[test], memory, machine, layout, rounds, steps,
-        seed, extra,
+        inputs[~test], inputs[test], None if labels is None else labels[test], memory, seed, **settings,
     )  # fmt: skip
 
 
-def _in_windows(
-    task: _Task, density: float, counts: Sequence[int], time_limit_s: float
-) -> tuple[Network, Ordering, PrunedResult]:
+def _in_windows(task: _Task, density: float) -> tuple[Network, Ordering, PrunedResult]:
     """Prune into the windows that lose the least: several shapes are tried with one round of least squares."""
-    widths, room = task.layers.widths, sum(counts)
+    widths, counts = task.layers.widths, task.counts(density)
+    room = sum(counts)
     found, near = fitting(widths, task.memory, room, 1, (), task.extra)
     if near:
         nearest = room_in(widths, task.memory) / sum(a * b for a, b in pairs_of(widths))
@@ -306,7 +290,7 @@ def _in_windows(
     network = _numbered(network, number)
     order = Ordering(edges, "memory-mask", {"memory": task.memory, "policy": "min"}, task.seed)
     if task.extra:  # what lies outside the windows may have a better order than theirs
-        other = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=time_limit_s)
+        other = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=task.time_limit_s)
         order = min((order, other), key=lambda each: count_io(network, each, memory=task.memory).total)
     return network, order, task.result("windows", density, network, order.edges, made, placed.sizes)
 
@@ -338,14 +322,12 @@ def _with_outside(
     return best
 
 
-def _by_magnitude(
-    task: _Task, density: float, counts: Sequence[int], time_limit_s: float
-) -> tuple[Network, Ordering, PrunedResult]:
+def _by_magnitude(task: _Task, density: float) -> tuple[Network, Ordering, PrunedResult]:
     """Prune by the same rounds and fits where any connection may stay, and search an order."""
     everywhere = [w != 0 for w in task.weights]
-    made = task.fitted(everywhere, counts, task.rounds)
+    made = task.fitted(everywhere, task.counts(density), task.rounds)
     network, _ = task.network(made)
-    order = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=time_limit_s)
+    order = make_order(network, "auto", memory=task.memory, seed=task.seed, time_limit_s=task.time_limit_s)
     return network, order, task.result("free", density, network, order.edges, made, ())
 
 
@@ -422,7 +404,6 @@ def calibration_of(given: Any, width: int, n_outputs: int) -> tuple[Floats, npt.
 
 
 def _verdict(mine: PrunedResult, free: PrunedResult) -> str:
-    """Say in one sentence what the windows cost and save."""
     if mine.ios >= free.ios:
         return (
             f"Prune freely here: at M = {mine.memory} the freely pruned network needs {free.ios:,} I/Os, with windows "

@@ -215,8 +215,7 @@ def has_tuple_order(point: Point) -> bool:
 
 def order_tuples(point: Point, before: StepResults, progress: Progress | None) -> Arrays:
     from hwmodel.coding.chain import chain_facts
-    from reorder.joint.inside_runs import order_run_tuples
-    from reorder.joint.io_neutral import order_jointly
+    from reorder.joint import order_jointly, order_run_tuples
 
     assert point.layout is not None
     parameters: dict[str, Any] = dict(_order(point).stride.parameters)

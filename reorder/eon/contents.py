@@ -158,10 +158,9 @@ def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         if about["version"] != VERSION:
             raise InputError(f"{path}: a checkpoint of version {about['version']}, this program reads {VERSION}")
         kinds = {"seed": int, "memory": int, "iteration": int, "seconds": float, "network": str, "name": str}
-        if any(type(about[name]) is not kind for name, kind in kinds.items()):
-            raise ValueError("its description")
-        times = 0 <= about["seconds"] < math.inf and 0 <= about["iteration"] < 2**63
-        if not (times and 3 <= about["memory"] < 2**63 and 0 <= about["seed"] < 2**63):
+        typed = all(type(about[name]) is kind for name, kind in kinds.items())
+        timed = typed and 0 <= about["seconds"] < math.inf and 0 <= about["iteration"] < 2**63
+        if not (timed and 3 <= about["memory"] < 2**63 and 0 <= about["seed"] < 2**63):
             raise ValueError("its description")
     except InputError:
         raise

@@ -74,7 +74,6 @@ class Tables(NamedTuple):
     bias: torch.Tensor
 
     def kernel(self) -> Attention:
-        """Return the compiled attention over these tables."""
         return Attention(*(each.detach().contiguous().numpy() for each in self))
 
 

@@ -75,13 +75,13 @@ class TrainingState:
     curve: list[CurvePoint] = field(default_factory=list)
 
 
-def begin(network: Network, *, memory: int, seed: int = 0, recipe: Recipe = RECIPE) -> TrainingState:
+def begin(network: Network, *, memory: int, seed: int = 0) -> TrainingState:
     """Return a run that has not begun. memory: M >= 3."""
     generator = torch.Generator().manual_seed(seed)
-    parameters = initial(recipe.features, recipe.width, generator)
+    parameters = initial(RECIPE.features, RECIPE.width, generator)
     moments = {name: (torch.zeros_like(each), torch.zeros_like(each)) for name, each in parameters.items()}
     copies = {name: each.clone() for name, each in parameters.items()}
-    table = features(network, recipe.features)
+    table = features(network, RECIPE.features)
     return TrainingState(seed, memory, table, parameters, moments, copies, generator, np.zeros(0, np.int64))
 
 
@@ -93,7 +93,6 @@ def train(
     iterations: int | None = None,
     seconds: float | None = None,
     after: Callable[[TrainingState], Any] | None = None,
-    recipe: Recipe = RECIPE,
 ) -> TrainingState:
     """Go on with a run until it has so many iterations or CPU seconds in all; `after` is called after each iteration.
 
@@ -101,9 +100,9 @@ def train(
     """
     torch.set_num_threads(1)
     graph = Graph(state.features, network.sources, network.targets)
-    world = frontiers(network, 1 + recipe.batch, state.memory - 1)
+    world = frontiers(network, 1 + RECIPE.batch, state.memory - 1)
     weights = {name: each.requires_grad_() for name, each in state.parameters.items()}
-    optimiser = _optimiser(state, weights, recipe, network.n_connections)
+    optimiser = _optimiser(state, weights, network.n_connections)
     began, spent = time.process_time(), state.seconds
     least, likeliest = (state.curve[-1].best, state.curve[-1].best_likeliest) if state.curve else (NEVER, NEVER)
     while (iterations is None or state.iteration < iterations) and (seconds is None or state.seconds < seconds):
@@ -114,7 +113,7 @@ def train(
         if total[0] <= likeliest:  # of equals the last, which has learned more
             likeliest = int(total[0])
             state.best_parameters = {name: each.detach().clone() for name, each in weights.items()}
-        _learn(weights, optimiser, graph, episodes, state, recipe)
+        _learn(weights, optimiser, graph, episodes, state)
         state.iteration += 1
         if not all(each.isfinite().all() for each in weights.values()):
             raise InputError(
@@ -139,14 +138,14 @@ def train(
 
 
 def advantages(
-    misses: npt.NDArray[np.int64], value: npt.NDArray[np.float32], recipe: Recipe = RECIPE
+    misses: npt.NDArray[np.int64], value: npt.NDArray[np.float32]
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return float32[W, B] generalised advantages and returns of rewards -misses, less their mean."""
     reward = (misses.mean() - misses).astype(np.float32)
     advantage, ahead = np.zeros_like(value), np.zeros(value.shape[1], np.float32)
     for step in range(len(value) - 1, -1, -1):
         following = value[step + 1] if step + 1 < len(value) else np.float32(0)
-        ahead = reward[step] + recipe.discount * following - value[step] + recipe.discount * recipe.trace * ahead
+        ahead = reward[step] + RECIPE.discount * following - value[step] + RECIPE.discount * RECIPE.trace * ahead
         advantage[step] = ahead
     return advantage, advantage + value
 
@@ -157,16 +156,15 @@ def _learn(
     graph: Graph,
     episodes: Episodes,
     state: TrainingState,
-    recipe: Recipe,
 ) -> None:
     """Take the gradient steps of one iteration; the first order, the likeliest, is not learned from."""
-    cooled = max(recipe.coldest, 0.5 ** (state.iteration / recipe.half))
+    cooled = max(RECIPE.coldest, 0.5 ** (state.iteration / RECIPE.half))
     for group in optimiser.param_groups:
-        group["lr"] = recipe.rate * cooled
-    advantage, target = advantages(episodes.misses[:, 1:], episodes.value[:, 1:], recipe)
+        group["lr"] = RECIPE.rate * cooled
+    advantage, target = advantages(episodes.misses[:, 1:], episodes.value[:, 1:])
     advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
-    for _ in range(recipe.epochs):
-        for chosen in torch.randperm(len(episodes.seen), generator=state.generator).split(recipe.steps):
+    for _ in range(RECIPE.epochs):
+        for chosen in torch.randperm(len(episodes.seen), generator=state.generator).split(RECIPE.steps):
             steps = chosen.numpy()
             gain, returns, before, chosen_positions = (
                 torch.from_numpy(each[steps].ravel())
@@ -176,11 +174,11 @@ def _learn(
             logs = logits.log_softmax(-1)
             entropy = -(logs.exp() * logs.clamp(min=-50)).sum(-1).mean()
             ratio = (logs.gather(1, chosen_positions[:, None])[:, 0] - before).exp()
-            policy = torch.min(ratio * gain, ratio.clamp(1 - recipe.clip, 1 + recipe.clip) * gain).mean()
+            policy = torch.min(ratio * gain, ratio.clamp(1 - RECIPE.clip, 1 + RECIPE.clip) * gain).mean()
             value_loss = functional.mse_loss(value, returns)
             optimiser.zero_grad()
-            (recipe.critic * value_loss - policy - recipe.entropy * cooled * entropy).backward()
-            torch.nn.utils.clip_grad_norm_(list(weights.values()), recipe.largest)
+            (RECIPE.critic * value_loss - policy - RECIPE.entropy * cooled * entropy).backward()
+            torch.nn.utils.clip_grad_norm_(list(weights.values()), RECIPE.largest)
             optimiser.step()
 
 
@@ -192,10 +190,10 @@ def _together(seen: list[Worlds]) -> Worlds:
     return Worlds(np.concatenate(frontiers), np.concatenate(sizes), np.concatenate(caches))
 
 
-def _optimiser(state: TrainingState, weights: dict[str, torch.Tensor], recipe: Recipe, steps: int) -> torch.optim.Adam:
+def _optimiser(state: TrainingState, weights: dict[str, torch.Tensor], steps: int) -> torch.optim.Adam:
     """Return Adam over the parameters, with the moments of the run so far; an order has so many steps."""
-    optimiser = torch.optim.Adam(list(weights.values()), recipe.rate)
-    updates = float(state.iteration * recipe.epochs * -(-steps // recipe.steps))
+    optimiser = torch.optim.Adam(list(weights.values()), RECIPE.rate)
+    updates = float(state.iteration * RECIPE.epochs * -(-steps // RECIPE.steps))
     for name, weight in weights.items() if state.iteration else ():
         first, second = state.moments[name]
         optimiser.state[weight] = {"step": torch.tensor(updates), "exp_avg": first, "exp_avg_sq": second}

@@ -19,8 +19,6 @@ _WEIGHT = np.array([x.bit_count() for x in range(256)], np.int64)
 # ones of a byte, and of two, with DBI-DC or without
 _SENT = {False: _WEIGHT.astype(np.uint8), True: np.minimum(_WEIGHT, 9 - _WEIGHT).astype(np.uint8)}
 _SENT_PAIRS = {dbi: (ones[:, None] + ones).ravel() for dbi, ones in _SENT.items()}
-
-
 _CHUNK = 1 << 14
 """Slots counted at once, so that what is gathered stays in the cache."""
 
@@ -87,7 +85,6 @@ def field_levels(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[Le
 
 
 def _with_flags(problem: TupleProblem, data: np.ndarray) -> Levels:
-    """Return data bytes as DBI sends them, and its flags."""
     if not problem.dbi:
         return data, np.zeros(len(data), np.uint8)
     flags = (_WEIGHT[data] > 4).astype(np.uint8)
@@ -97,11 +94,10 @@ def _with_flags(problem: TupleProblem, data: np.ndarray) -> Levels:
 def field_edges(problem: TupleProblem, f: Field, order: Int64Array) -> tuple[int, int]:
     """Return (toggles, rising edges) of one array sent alone from wires at rest, flag wires counted."""
     (data, flags), lanes = field_levels(problem, f, order)
+    if problem.coding.transition:
+        return int(_WEIGHT[data].sum() + flags.sum()), -1
     before, flag_before = np.zeros_like(data), np.zeros_like(flags)
     before[lanes:], flag_before[lanes:] = data[:-lanes], flags[:-lanes]
-    if problem.coding.transition:
-        n = int(_WEIGHT[data].sum() + flags.sum())
-        return n, -1
     flips, flag_flips = data ^ before, flags ^ flag_before
     toggles = int(_WEIGHT[flips].sum() + flag_flips.sum())
     return toggles, int(_WEIGHT[flips & data].sum() + (flag_flips & flags).sum())
@@ -121,7 +117,6 @@ class WireCost:
 
 
 def wire_cost(problem: TupleProblem, order: Int64Array, each: Each = in_turn) -> WireCost:
-    """Count the ones, toggles and cost of an order."""
     counted = [k for k, f in enumerate(problem.fields) if any(f is other for other in problem.counted)]
     ones = tuple(field_ones(problem, f, order, each=each) for f in problem.fields)
     if problem.metric == "ones":
@@ -136,9 +131,7 @@ def wire_cost(problem: TupleProblem, order: Int64Array, each: Each = in_turn) ->
     return WireCost(ones, toggles, cost)
 
 
-def lower_bounds(
-    problem: TupleProblem, order: Int64Array, workers: int | Workers = 1, rounds: int = 40
-) -> float | None:
+def lower_bounds(problem: TupleProblem, order: Int64Array, workers: int | Workers = 1) -> float | None:
     """Return the sum of the strides' spanning-tree bounds (whole ones each), None where a stride is too long for it."""
     longest = int(np.diff(problem.bounds).max(initial=0))
     if longest > 2 * MAX_STRIDE:
@@ -151,7 +144,7 @@ def lower_bounds(
             piece = problem.piece(first, last, int(start - problem.bounds[leader]) if leader >= 0 else 1)
             here = order[piece.offset : piece.offset + piece.problem.size] - piece.offset
             here[piece.problem.bounds[piece.last] :] = np.arange(piece.problem.bounds[piece.last], len(here))
-            yield first, (piece, here, rounds if longest <= 1024 else 5)
+            yield first, (piece, here, 40 if longest <= 1024 else 5)
 
     with Workers.of(workers) as team:
         return float(sum(bound for _, bound in team.map(piece_bound, calls())))

@@ -42,7 +42,7 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None, layout:
     if path.is_dir() or path.name.endswith(".index.json"):
         return _of_weights(ModelWeights(path), names)
     if not path.is_file():
-        raise InputError(f"{path}: {'is a folder, not a file' if path.is_dir() else 'no such file'}")
+        raise InputError(f"{path}: no such file")
     suffix = path.suffix.lower()
     if suffix == ".npz":
         arrays = read_npz(path, ("format", "data", "indices", "indptr", "shape"))
@@ -77,7 +77,6 @@ def read_matrix(path: str | Path, *, names: Sequence[str] | None = None, layout:
 
 
 def _of_weights(weights: ModelWeights, names: Sequence[str] | None) -> Any:
-    """Return the one matrix of a model's shards that is meant."""
     import scipy.sparse
 
     known = weights.names()
@@ -94,7 +93,6 @@ def _of_weights(weights: ModelWeights, names: Sequence[str] | None) -> Any:
 
 
 def _one_of(reader: MatrixReader, path: Path, names: Sequence[str] | None) -> Any:
-    """Return the one matrix that is meant, or say which there are."""
     known = reader.matrix_names(path)
     if names and not known:
         raise InputError(f"{path}: holds one matrix without a name: leave `names` out")
@@ -124,8 +122,7 @@ def _csr(arrays: dict[str, np.ndarray], where: str) -> Any:
     _check_whole(arrays["data"], data, entry)
     try:
         matrix = scipy.sparse.csr_matrix(
-            (data, arrays["indices"], arrays["indptr"]),
-            shape=tuple(int(size) for size in arrays["shape"]),
+            (data, arrays["indices"], arrays["indptr"]), shape=tuple(int(size) for size in arrays["shape"])
         )
     except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"{where}: no csr matrix ({error})") from None

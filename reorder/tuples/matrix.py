@@ -83,7 +83,6 @@ class Entries:
 
 
 def _converted(array: Any, dtype: type, each: Each) -> Any:
-    """Return a copy of another type."""
     own: Any = np.empty(len(array), dtype)
 
     def copy(start: int, stop: int) -> None:
@@ -186,7 +185,6 @@ def value_field(values: npt.NDArray[np.float32], value_format: str, each: Each =
 
 
 def id_field(name: str, ids: Int64Array, id_bits: int, each: Each = in_turn) -> Field:
-    """Ids as unsigned integers of 8, 16 or 32 bits."""
     if id_bits not in (8, 16, 32):
         raise InputError(f"id_bits is {id_bits}: 8, 16 or 32")
     if ids.size and (ids.max() >> id_bits or ids.min() < 0):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from itertools import chain, pairwise
 
 import numpy as np
 
 import cython_ext.cdr.tuples as kernels
-from reorder.tuples.base import TupleOrderMethod
 from reorder.tuples.tuple_problem import Int64Array, TupleProblem
 from traces.base.progress import Progress
 
 MAX_STRIDE = 1 << 17  # longer strides are searched in pieces of this size: neighbour lists cost n^2
-_SLICE_TUPLES = (
-    2048  # a kernel call takes about half a second at most, so that Ctrl-C and progress work; one stride is one call
-)
+_SLICE_TUPLES = 2048
+"""Of a kernel call, which takes half a second at most, so that Ctrl-C and progress work; one stride is one call."""
 
 
 def run_kernel(
@@ -46,49 +43,23 @@ def run_kernel(
         at = stop
 
 
-class SortedStrides(TupleOrderMethod):
-    """An order that sorts each stride by keys; equal tuples keep their order. O(n log n)."""
-
-    workers = "threads"
-
-    @abstractmethod
-    def keys(self, problem: TupleProblem, tuples: Int64Array) -> list[np.ndarray]:
-        """Return arrays [n] to sort n tuples by, as `numpy.lexsort` takes them: the last one decides first."""
-
-    def order(
-        self,
-        problem: TupleProblem,
-        order: Int64Array,
-        first: int,
-        last: int,
-        seed: int,
-        parameters: None,
-        progress: Progress,
-    ) -> None:
-        """See TupleOrderMethod."""
-        here = order[problem.bounds[first] : problem.bounds[last]]
-        sort_strides(problem, order, first, last, self.keys(problem, here))
-
-
 def sort_strides(problem: TupleProblem, order: Int64Array, first: int, last: int, keys: list[np.ndarray]) -> None:
     start, stop = problem.bounds[first], problem.bounds[last]
     stride = np.repeat(np.arange(first, last), np.diff(problem.bounds[first : last + 1]))
     order[start:stop] = order[start:stop][np.lexsort((*keys, stride))]
 
 
-def presort(problem: TupleProblem, order: Int64Array, first: int, last: int, longest: int) -> None:
-    """Sort the strides of more than `longest` tuples by what they send, so that like stands with like."""
+def presort(problem: TupleProblem, order: Int64Array, first: int, last: int) -> None:
+    """Sort the strides of more than MAX_STRIDE tuples by what they send, so that like stands with like."""
     lengths = np.diff(problem.bounds[first : last + 1])
-    if lengths.max(initial=0) <= longest:
-        return
     keys = [f.bits[order[problem.bounds[first] : problem.bounds[last]]] for f in reversed(problem.fields)]
-    short = np.repeat(lengths <= longest, lengths)
+    short = np.repeat(lengths <= MAX_STRIDE, lengths)
     for key in keys:
         key[short] = 0
     sort_strides(problem, order, first, last, keys)
 
 
-def pieces(bounds: Int64Array, longest: int, offset: int = 0) -> Int64Array:
-    """Return the bounds of strides cut into pieces of `longest` tuples; the first piece is shorter by `offset`."""
-    cuts = [[a, *range(int(a) + longest - offset, int(b), longest)] for a, b in pairwise(bounds)]
+def pieces(bounds: Int64Array, offset: int) -> Int64Array:
+    """Return the bounds of strides cut into pieces of MAX_STRIDE tuples; the first piece is shorter by `offset`."""
+    cuts = [[a, *range(int(a) + MAX_STRIDE - offset, int(b), MAX_STRIDE)] for a, b in pairwise(bounds)]
     return np.array([*chain.from_iterable(cuts), bounds[-1]], np.int64)

@@ -7,7 +7,7 @@ A sparse format keeps one array per field, packed and sent in blocks whose first
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from dataclasses import fields as dataclass_fields
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -106,7 +106,6 @@ class TupleProblem:
     metric: str = "ones"
     bus_bytes: int | None = None
     energy_pj: tuple[float, float] | None = None
-    notes: Mapping[str, int] = field(default_factory=dict)
     before: TuplesBefore = TuplesBefore()
 
     def __post_init__(self) -> None:
@@ -144,28 +143,23 @@ class TupleProblem:
         return {**{f.name: getattr(self, f.name) for f in dataclass_fields(self)}, "rows": (lowest, apart)}
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restore the rows."""
         lowest, apart = state["rows"]
         self.__dict__.update(state, rows=apart.astype(np.int64) + lowest)
 
     @property
     def coding(self) -> Coding:
-        """What the encoders do."""
         return CHAINS[self.encoder]
 
     @property
     def size(self) -> int:
-        """N, the number of tuples."""
         return len(self.rows)
 
     @property
     def dbi(self) -> bool:
-        """DBI-DC is in force."""
         return self.coding.dbi
 
     @property
     def xor(self) -> bool:
-        """Base+XOR is in force."""
         return self.coding.xor
 
     @property
@@ -185,14 +179,12 @@ class TupleProblem:
 
     @property
     def counted(self) -> tuple[Field, ...]:
-        """The fields that the objective counts."""
         if self.objective == "values":
             return self.fields[:1]
         return self.fields[1:] if self.objective == "ids" else self.fields
 
     @cached_property
     def row_starts(self) -> npt.NDArray[np.bool_]:
-        """bool[N]: the slot is the first of its row."""
         return first_of_rows(self.rows, self.before.row)
 
     def piece(self, first: int, last: int, before: int = 1) -> Piece:
@@ -223,8 +215,33 @@ class TupleProblem:
 
     @cached_property
     def model(self) -> CostModel:
-        """The kernels' words of the whole problem, made once: groups of strides share them."""
-        return first_order(self)
+        """The kernels' words of the whole problem and slot classes, made once: groups of strides share them."""
+        toggles = self.counts_edges and not self.xor
+        n, out, into = self.size, [], []
+        classes = np.zeros(n, np.uint8)
+        for k, f in enumerate(self.counted):
+            if toggles:
+                beats = sent_beats(self, f)
+                out.append(beats[-1])
+                into.append(beats[0])
+                base = np.zeros(n, bool)
+                base[:1] = self.before.row < 0  # the wires rest at 0 before the first beat
+            else:
+                bits = f.bits if self.xor else np.zeros_like(f.bits)
+                out.append((bits, f.element_bytes))
+                into.append((f.bits, f.element_bytes))
+                base = self.is_base(f)
+            classes |= (base << k).astype(np.uint8)
+        n_fields = len(self.counted)
+        same = all(a is b or np.array_equal(a, b) for (a, _), (b, _) in zip(out, into, strict=True))
+        return CostModel(
+            _pack(out, n),
+            _pack(into, n),
+            _keep_masks(tuple(size for _, size in out)),
+            classes,
+            self.dbi and not toggles,
+            same and n_fields > 0,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,33 +308,3 @@ def sent_beats(problem: TupleProblem, f: Field) -> list[tuple[Words, int]]:
             data |= flags << np.uint64(8 * lanes)
         beats.append((data, lanes + problem.dbi))
     return beats
-
-
-def first_order(problem: TupleProblem) -> CostModel:
-    """Translate a problem into the kernels' words and slot classes (see TupleProblem.model_is_exact)."""
-    toggles = problem.counts_edges and not problem.xor
-    n, out, into = problem.size, [], []
-    classes = np.zeros(n, np.uint8)
-    for k, f in enumerate(problem.counted):
-        if toggles:
-            beats = sent_beats(problem, f)
-            out.append(beats[-1])
-            into.append(beats[0])
-            base = np.zeros(n, bool)
-            base[:1] = problem.before.row < 0  # the wires rest at 0 before the first beat
-        else:
-            bits = f.bits if problem.xor else np.zeros_like(f.bits)
-            out.append((bits, f.element_bytes))
-            into.append((f.bits, f.element_bytes))
-            base = problem.is_base(f)
-        classes |= (base << k).astype(np.uint8)
-    n_fields = len(problem.counted)
-    same = all(a is b or np.array_equal(a, b) for (a, _), (b, _) in zip(out, into, strict=True))
-    return CostModel(
-        _pack(out, n),
-        _pack(into, n),
-        _keep_masks(tuple(size for _, size in out)),
-        classes,
-        problem.dbi and not toggles,
-        same and n_fields > 0,
-    )

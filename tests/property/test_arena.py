@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import edgewatt as ew
 from reorder.operators.arena.base import Buffers
-from tests.oracles.arena_oracle import least_height
+from tests.oracles.arena_oracle import height_of, least_height
 from traces.base.errors import InputError
 
 ROWS = st.lists(st.tuples(st.integers(0, 7), st.integers(1, 5), st.integers(0, 7)), max_size=7)
@@ -19,7 +19,7 @@ def test_the_least_height_is_found_and_proved(rows: list[tuple[int, int, int]], 
     buffers = [(low, low + length, size) for low, length, size in rows]
     lower, upper, size = (np.array([b[k] for b in buffers], np.int64) for k in range(3))
     found = ew.allocate(lower, upper, size, alignment=alignment)
-    assert Buffers.of(lower, upper, size, alignment).check(found.offset) == found.height
+    assert height_of(Buffers.of(lower, upper, size, alignment), found.offset) == found.height
     assert found.height == least_height(buffers, alignment)
     assert found.proved
 
@@ -124,7 +124,7 @@ def test_without_a_capacity_the_search_goes_nearly_as_low_as_with_it(seed: int, 
     free = ew.allocate(lower, upper, size, nodes=1_000_000)
     assert given.height <= 2**20
     assert free.height <= (1 + above) * given.height
-    assert Buffers.of(lower, upper, size).check(free.offset) == free.height
+    assert height_of(Buffers.of(lower, upper, size), free.offset) == free.height
 
 
 def test_the_result_does_not_depend_on_the_run_and_stops_in_time() -> None:
@@ -135,7 +135,7 @@ def test_the_result_does_not_depend_on_the_run_and_stops_in_time() -> None:
     first, second = (ew.allocate(lower, upper, size, nodes=20_000) for _ in range(2))
     assert first.offset.tolist() == second.offset.tolist()
     limited = ew.allocate(lower, upper, size, time_limit_s=0.2)
-    assert Buffers.of(lower, upper, size).check(limited.offset) == limited.height
+    assert height_of(Buffers.of(lower, upper, size), limited.offset) == limited.height
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import edgewatt as ew
 from edgewatt.operators.words import describe_banks
 from reorder.operators.arena.banks import Bank
 from reorder.operators.arena.base import Buffers
+from tests.oracles.arena_oracle import height_of
 from tests.oracles.banks_oracle import least_time
 from traces.base.errors import InputError
 
@@ -38,7 +39,7 @@ def test_no_assignment_takes_less(rows: list, fast: int, slow: int | None, align
     assert found.lower_bound_ns <= found.time_ns
     for k, bank in enumerate(banks):
         part = found.bank == k
-        height = Buffers.of(*(a[part] for a in arrays), alignment).check(found.offset[part])
+        height = height_of(Buffers.of(*(a[part] for a in arrays), alignment), found.offset[part])
         assert height == found.heights[k]
         assert bank.size_bytes is None or height <= bank.size_bytes
 
@@ -89,7 +90,7 @@ def test_larger_inputs_stay_within_their_bounds(n: int) -> None:
     assert found.lower_bound_ns <= found.time_ns <= 1.1 * found.lower_bound_ns
     for k, bank in enumerate(banks):
         part = found.bank == k
-        height = Buffers.of(lower[part], upper[part], size[part], 16).check(found.offset[part])
+        height = height_of(Buffers.of(lower[part], upper[part], size[part], 16), found.offset[part])
         assert bank.size_bytes is None or height <= bank.size_bytes
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgewatt as ew
-from reorder.joint.io_neutral import io_neutral_windows, order_jointly
+from reorder.joint import io_neutral_windows, order_jointly
 from traces.generators.networks import random_layered
 
 quick = settings(max_examples=25, deadline=None)
@@ -28,7 +28,7 @@ def network_and_order(seed):
 @quick
 @given(cases)
 def test_any_permutation_inside_io_neutral_windows_keeps_every_io(case):
-    """The claim proved in reorder.joint.io_neutral for MIN and RR, tried with random permutations."""
+    """The claim proved in reorder.joint for MIN and RR, tried with random permutations."""
     seed, memory, policy, pinning = case
     network, edges = network_and_order(seed)
     kind = dict(memory=memory, policy=policy, pinning=pinning)

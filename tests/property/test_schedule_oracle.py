@@ -8,7 +8,6 @@ from oracles import schedule_oracle as oracle
 from oracles.random_graphs import graphs, random_order
 
 from reorder.operators.arena.base import ALLOCATORS
-from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.bounds import CutBound, Peeling, lower_bound
 from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
@@ -30,7 +29,7 @@ def test_costs_match_the_oracle(graph: OpGraph, seed: int, blocks: int, block_by
     for allocator, entry in ALLOCATORS.items():
         if entry.item.rule is None:
             continue
-        found_bytes = arena(problem, order, allocator).n_bytes
+        found_bytes = arena(problem, order, allocator).height
         assert found_bytes == oracle.arena(graph, order, allocator)
         rows, random = np.array(order, np.int32), np.zeros(1, np.uint64)
         none = {"goal": 0, "evaluations": 0, "done_before": 0, "total": 1, "heat": 0.0, "random": random}
@@ -39,9 +38,9 @@ def test_costs_match_the_oracle(graph: OpGraph, seed: int, blocks: int, block_by
     assert (traffic.read_bytes, traffic.written_bytes) == oracle.traffic(
         graph, order, blocks * block_bytes, block_bytes
     )
-    assert constructive.greedy(problem).tolist() == oracle.greedy(graph)
+    assert problem.greedy().tolist() == oracle.greedy(graph)
     for stack in (False, True):
-        assert constructive.kahn(problem, stack=stack).tolist() == oracle.kahn(graph, stack)
+        assert problem.kahn(stack=stack).tolist() == oracle.kahn(graph, stack)
 
 
 @settings(max_examples=120, deadline=None)
@@ -140,7 +139,7 @@ def test_local_search_keeps_its_promises(graph: OpGraph, seed: int) -> None:
     assert arena_aware.peak_bytes == best.peak_bytes
     assert arena_aware.peak_bytes <= arena_aware.arena_bytes <= best.arena_bytes
     traffic = schedule(graph, objective="traffic", onchip_bytes=16, block_bytes=4, evaluations=200, seed=seed)
-    for order in (None, constructive.kahn(OperatorProblem(graph)), best.order):
+    for order in (None, OperatorProblem(graph).kahn(), best.order):
         assert traffic.traffic_bytes <= offchip_traffic(graph, order, onchip_bytes=16, block_bytes=4).total_bytes
     again = schedule(graph, objective="traffic", onchip_bytes=16, block_bytes=4, evaluations=200, seed=seed)
     assert again.order.tolist() == traffic.order.tolist()

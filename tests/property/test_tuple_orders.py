@@ -189,7 +189,7 @@ def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, g
     import reorder.tuples.groups as parallel
     from reorder.tuples.base import TUPLE_ORDERS
     from reorder.tuples.cost import lower_bounds
-    from reorder.tuples.request import Storage, StoredTuples, WireRequest
+    from reorder.tuples.tuple_order import Storage, WireRequest, stored_tuples
 
     kind = {**kind, "stride": 8} if value_format == "fp32" and kind.get("metric") == "toggles" else dict(kind)
     matrix = sp.random(9, 40, 0.4, random_state=np.random.default_rng(seed), format="csr", dtype=np.float32)
@@ -200,7 +200,7 @@ def test_pieces_are_ordered_and_bounded_as_the_whole(kind, value_format, seed, g
         kind.get("encoder", "base-xor+dbi-dc"), 32, kind.get("base_interval"), "joint", kind.get("metric", "ones"),
         None, kind.get("energy_pj"),
     )  # fmt: skip
-    problem = StoredTuples.of(matrix, storage).problem(storage, wires)
+    problem = stored_tuples(matrix, storage, wires)[0]
     entry = TUPLE_ORDERS["local-search"]
     parameters = entry.make_parameters({"effort": 0.3})
     with pytest.MonkeyPatch.context() as patch:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import edgewatt as ew
 from edgewatt.cli import app
-from edgewatt.operators.arena import in_banks, of_file, of_schedule, read_banks
+from edgewatt.operators.arena import arena_map, in_banks, of_schedule, read_banks
 from edgewatt.pages.arena import arena_page
 from reorder.operators.arena.files import read_buffers
 from reorder.operators.schedule.arena import lifetimes, own_alignment
@@ -47,7 +47,7 @@ def test_the_peak_is_named_in_words() -> None:
 def test_the_page_holds_every_buffer_and_asks_for_nothing(files: tuple[Path, Path]) -> None:
     given = read_buffers(files[0])
     b = given.buffers
-    page = arena_page(of_file(given, ew.allocate(b.lower, b.upper, b.size), "three", 100))
+    page = arena_page(arena_map("three", given.names, b, ew.allocate(b.lower, b.upper, b.size), 100))
     assert "a&lt;b&gt;" in page and "a<b>" not in page
     assert "default-src 'none'" in page and "http:" not in page and "https:" not in page
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
@@ -184,7 +184,7 @@ def test_the_bound_of_an_arena_holds_for_every_order() -> None:
                 orders.append(problem.check_order(np.array(order)))
             except InputError:
                 continue
-        best = min(arena(problem, order, "exact", alignment=16).n_bytes for order in orders)
+        best = min(arena(problem, order, "exact", alignment=16).height for order in orders)
         found = ew.schedule(graph, alignment=16)
         assert found.arena_lower_bound_bytes <= best <= found.arena_bytes
 

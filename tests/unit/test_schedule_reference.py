@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from reorder.operators.rewriting.rewrite import rewrite_graph
-from reorder.operators.schedule import constructive
 from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.operator_problem import OperatorProblem, footprint
 from reorder.operators.schedule.schedule import schedule
@@ -54,15 +53,15 @@ def test_footprint_arena_and_traffic(reference: Path, name: str) -> None:
     graph, golden = read(reference, name)
     problem = OperatorProblem(graph)
     assert problem.single_operator_bytes.max() == golden["lower_bound_single_op"]
-    assert constructive.kahn(problem).tolist() == golden["kahn_fifo_order"]
-    assert footprint(problem, constructive.kahn(problem, stack=True)).peak_bytes == golden["peak_kahn_lifo"]
-    assert footprint(problem, constructive.greedy(problem)).peak_bytes == golden["peak_greedy"]
-    orders = {"file": None, "kahn_fifo": constructive.kahn(problem), "optimal": golden["one_optimal_order"]}
+    assert problem.kahn().tolist() == golden["kahn_fifo_order"]
+    assert footprint(problem, problem.kahn(stack=True)).peak_bytes == golden["peak_kahn_lifo"]
+    assert footprint(problem, problem.greedy()).peak_bytes == golden["peak_greedy"]
+    orders = {"file": None, "kahn_fifo": problem.kahn(), "optimal": golden["one_optimal_order"]}
     for key, order in orders.items():
         expected = golden["orders"][key]
         assert footprint(problem, order).peak_bytes == expected["peak"]
         for allocator, field in ARENAS.items():
-            assert arena(problem, order, allocator).n_bytes == expected[f"arena_{field}"], (key, allocator)
+            assert arena(problem, order, allocator).height == expected[f"arena_{field}"], (key, allocator)
         for onchip, count in expected["offchip_bytes_block256"].items():
             found = offchip_traffic(problem, order, onchip_bytes=int(onchip))
             assert (found.read_bytes, found.written_bytes) == (count["read"], count["written"]), (key, onchip)

@@ -287,7 +287,7 @@ def test_toggles_and_energy_under_xor_never_rise():
 
 
 def test_run_tuples_keep_runs_and_topology():
-    from reorder.joint.inside_runs import order_run_tuples
+    from reorder.joint import order_run_tuples
     from traces.generators.networks import random_layered
 
     network = random_layered(4, 40, 0.3, seed=3)

@@ -4,45 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from reorder.operators.arena.banks import Bank, BankedPlacement, place_in_banks
-from reorder.operators.arena.base import ALLOCATORS, Buffers, Placement, PlacementTask
+from reorder.operators.arena.banks import Bank, place_in_banks
+from reorder.operators.arena.base import ALLOCATORS, Buffers, PlacementTask
 from traces.base.errors import InputError, shown
-
-
-@overload
-def allocate(
-    lower: npt.ArrayLike,
-    upper: npt.ArrayLike,
-    size: npt.ArrayLike,
-    *,
-    capacity: int | None = None,
-    alignment: int = 1,
-    time_limit_s: float | None = None,
-    allocator: str = "exact",
-    banks: None = None,
-    **parameters: Any,
-) -> Placement: ...
-
-
-@overload
-def allocate(
-    lower: npt.ArrayLike,
-    upper: npt.ArrayLike,
-    size: npt.ArrayLike,
-    *,
-    alignment: int = 1,
-    time_limit_s: float | None = None,
-    allocator: str = "exact",
-    banks: Sequence[Bank],
-    traffic: npt.ArrayLike | None = None,
-    pinned: Mapping[int, str] | None = None,
-    **parameters: Any,
-) -> BankedPlacement: ...
 
 
 def allocate(
@@ -58,7 +27,7 @@ def allocate(
     traffic: npt.ArrayLike | None = None,
     pinned: Mapping[int, str] | None = None,
     **parameters: Any,
-) -> Placement | BankedPlacement:
+) -> Any:
     """Place buffers so that none that are live together share a byte.
 
     lower, upper: whole numbers [n]; buffer i is live from lower[i] up to, not including, upper[i]. size: bytes [n].
@@ -87,13 +56,11 @@ def allocate(
     if time_limit_s is not None and not time_limit_s > 0:
         raise InputError(f"time_limit_s must be above 0, not {time_limit_s}")
     entry = ALLOCATORS[allocator]
+    deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
+    own = entry.make_parameters(parameters)
     if banks is not None:
-        deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
         if not entry.item.fills_banks:
             able = ", ".join(repr(name) for name, each in ALLOCATORS.loadable().items() if each.item.fills_banks)
             raise InputError(f"banks are filled by allocator {able}, not {shown(allocator)}")
-        entry.make_parameters(parameters)
         return place_in_banks(buffers, banks, traffic=traffic, pinned=pinned, deadline=deadline, **parameters)
-    own = entry.make_parameters(parameters)
-    deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
     return entry.item.place(buffers, PlacementTask(None if capacity is None else int(capacity), deadline), own)

@@ -52,6 +52,10 @@ class Bank:
     def ns_per_byte(self) -> float:
         return 1000 / self.mb_per_s
 
+    @property
+    def room(self) -> int:
+        return 2**63 - 1 if self.size_bytes is None else self.size_bytes
+
 
 @dataclass(frozen=True, eq=False)
 class BankedPlacement:
@@ -79,24 +83,18 @@ class BankedPlacement:
         return [self.banks[k].name for k in self.bank.tolist()]
 
 
-@dataclass(frozen=True, eq=False)
-class BankProblem:
-    """Buffers [n], banks [m], allowed: bool[n, m], cost: float[n, m] ns."""
+class _Search:
+    """Buffers [n], banks [m], allowed: bool[n, m], cost: float[n, m] ns, and what is known of sets so far."""
 
-    buffers: Buffers
-    banks: tuple[Bank, ...]
-    allowed: npt.NDArray[np.bool_]
-    cost: npt.NDArray[np.float64]
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         buffers: Buffers,
         banks: Sequence[Bank],
-        traffic: npt.ArrayLike | None = None,
-        pinned: Mapping[int, str] | None = None,
-    ) -> BankProblem:
-        """Check and put together; see `place_in_banks`."""
+        traffic: npt.ArrayLike | None,
+        pinned: Mapping[int, str] | None,
+        deadline: float | None,
+        nodes: int,
+    ) -> None:
         names = [bank.name for bank in banks]
         if not names:
             raise InputError("banks: at least one is wanted")
@@ -108,9 +106,8 @@ class BankProblem:
             raise InputError(f"traffic: {buffers.count} whole numbers of bytes of at least 0 are wanted")
         if moved.size and int(moved.max()) > 2**62:
             raise InputError("traffic: a buffer's is more than 2^62 bytes")
-        rooms = [bank.size_bytes for bank in banks]
-        allowed = np.array([[r is None or s <= r for r in rooms] for s in buffers.size.tolist()], bool)
-        allowed = allowed.reshape(buffers.count, len(names))
+        rooms = [bank.room for bank in banks]
+        allowed = buffers.size[:, None] <= np.array(rooms)
         for i, name in (pinned or {}).items():
             if not 0 <= i < buffers.count:
                 raise InputError(f"pinned: buffer {i} does not exist (0 to {buffers.count - 1})")
@@ -122,8 +119,13 @@ class BankProblem:
             allowed[i, np.arange(len(names)) != k] = False
         for i in np.flatnonzero(~allowed.any(axis=1))[:1].tolist():
             raise InputError(f"buffer {i} of {buffers.size[i]} bytes is larger than every bank")
-        cost = moved[:, None] * np.array([bank.ns_per_byte for bank in banks])[None, :]
-        return cls(buffers, tuple(banks), allowed, cost)
+        self.cost = moved[:, None] * np.array([bank.ns_per_byte for bank in banks])[None, :]
+        self.buffers, self.banks, self.allowed = buffers, tuple(banks), allowed
+        self.deadline, self.nodes = deadline, nodes
+        self.known: dict[tuple[int, bytes], Placement] = {}
+        self.planned = [1.0] * len(banks)  # share of each bank that the integer programme may fill
+        self.forbidden: list[tuple[int, Int64Array]] = []  # (bank, buffers that have no placement in it together)
+        self.filled: dict[int, Placement] = {}  # bank -> where `greedy` placed what it assigned to it
 
     def part(self, chosen: npt.NDArray[np.bool_]) -> Buffers:
         b = self.buffers
@@ -133,38 +135,23 @@ class BankProblem:
         """Return the time of an assignment, the same for the same one whatever way it was found."""
         return math.fsum(self.cost[np.arange(len(bank)), bank].tolist())
 
-
-class _Search:
-    def __init__(self, problem: BankProblem, deadline: float | None, nodes: int) -> None:
-        self.problem, self.deadline, self.nodes = problem, deadline, nodes
-        self.known: dict[tuple[int, bytes], Placement] = {}
-        self.planned = [1.0] * len(problem.banks)  # share of each bank that the integer programme may fill
-        self.forbidden: list[tuple[int, Int64Array]] = []  # (bank, buffers that have no placement in it together)
-        self.filled: dict[int, Placement] = {}  # bank -> where `greedy` placed what it assigned to it
-
     def late(self) -> bool:
         return self.deadline is not None and time.monotonic() > self.deadline
 
     def place(self, k: int, chosen: npt.NDArray[np.bool_], nodes: int | None = None) -> Placement:
         key = k, np.packbits(chosen).tobytes()
         if key not in self.known:
-            task = PlacementTask(self.problem.banks[k].size_bytes, self.deadline)
-            placement = place(self.problem.part(chosen), task, ExactParameters(self.nodes if nodes is None else nodes))
+            task = PlacementTask(self.banks[k].size_bytes, self.deadline)
+            placement = place(self.part(chosen), task, ExactParameters(self.nodes if nodes is None else nodes))
             if nodes is not None:
                 return placement
             self.known[key] = placement
         return self.known[key]
 
-    def fits(self, k: int, placed: Placement) -> bool:
-        room = self.problem.banks[k].size_bytes
-        return room is None or placed.height <= room
-
     def shrink(self, k: int, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
         """Return a smaller set that is proved to have no placement in a bank either."""
-        room = self.problem.banks[k].size_bytes
-        assert room is not None
-        remaining = chosen.copy()
-        for i in np.argsort(self.problem.buffers.size, kind="stable").tolist():
+        room, remaining = self.banks[k].room, chosen.copy()
+        for i in np.argsort(self.buffers.size, kind="stable").tolist():
             if remaining[i] and not self.late():
                 remaining[i] = False
                 remaining[i] = self.place(k, remaining, min(SHRINKING, self.nodes)).lower_bound <= room
@@ -173,13 +160,12 @@ class _Search:
     def check(self, chosen: Int64Array) -> tuple[list[int], bool]:
         """Return the banks of which nothing is known, and whether a set was forbidden."""
         undecided, forbidden = [], False
-        for k, bank in enumerate(self.problem.banks):
+        for k, bank in enumerate(self.banks):
             members = chosen == k
             placed = self.place(k, members)
-            if self.fits(k, placed):
+            if placed.height <= bank.room:
                 continue
-            assert bank.size_bytes is not None
-            if placed.lower_bound <= bank.size_bytes:
+            if placed.lower_bound <= bank.room:
                 undecided.append(k)
             else:
                 self.forbidden.append((k, np.flatnonzero(self.shrink(k, members))))
@@ -191,18 +177,16 @@ class _Search:
 
         What the time does not reach goes together to the cheapest bank that takes it.
         """
-        p = self.problem
-        n, _m = p.cost.shape
-        dearest = np.where(p.allowed, p.cost, -1.0).max(axis=1)
-        cheapest = np.where(p.allowed, p.cost, np.inf).min(axis=1)
-        area = np.maximum(p.buffers.size.astype(float) * (p.buffers.upper - p.buffers.lower), 1)
-        gain = np.where(p.allowed.sum(axis=1) == 1, np.inf, (dearest - cheapest) / area)
-        bank = np.full(n, -1, np.int64)
+        dearest = np.where(self.allowed, self.cost, -1.0).max(axis=1)
+        cheapest = np.where(self.allowed, self.cost, np.inf).min(axis=1)
+        area = np.maximum(self.buffers.size.astype(float) * (self.buffers.upper - self.buffers.lower), 1)
+        gain = np.where(self.allowed.sum(axis=1) == 1, np.inf, (dearest - cheapest) / area)
+        bank = np.full(self.buffers.count, -1, np.int64)
         for i in np.argsort(-gain, kind="stable").tolist():
             if self.late():
                 break
-            for k in np.argsort(p.cost[i], kind="stable").tolist():
-                if not p.allowed[i, k]:
+            for k in np.argsort(self.cost[i], kind="stable").tolist():
+                if not self.allowed[i, k]:
                     continue
                 bank[i] = k
                 if self.fill(k, bank == k):
@@ -210,21 +194,21 @@ class _Search:
                 bank[i] = -1
             if bank[i] < 0:
                 return None
-        for k in np.argsort([b.ns_per_byte for b in p.banks], kind="stable").tolist():
-            left = (bank < 0) & p.allowed[:, k]
+        for k in np.argsort([b.ns_per_byte for b in self.banks], kind="stable").tolist():
+            left = (bank < 0) & self.allowed[:, k]
             if left.any() and self.fill(k, left | (bank == k)):
                 bank[left] = k
         return None if (bank < 0).any() else bank
 
     def fill(self, k: int, chosen: npt.NDArray[np.bool_]) -> bool:
-        part, room = self.problem.part(chosen), self.problem.banks[k].size_bytes
-        if room is None:
+        part, bank = self.part(chosen), self.banks[k]
+        if bank.size_bytes is None:
             return True
-        if part.load > room:
+        if part.load > bank.room:
             return False
         for order in (np.lexsort((part.lower, -part.size)), np.argsort(part.lower, kind="stable")):
             placed = place_in_sequence(part, order, best=False, deadline=self.deadline)
-            if placed.height <= room:
+            if placed.height <= bank.room:
                 self.filled[k] = placed
                 return True
         return False
@@ -234,19 +218,18 @@ class _Search:
         from scipy.optimize import Bounds, LinearConstraint, milp
         from scipy.sparse import csr_matrix
 
-        p = self.problem
-        n, m = p.cost.shape
-        unit = p.buffers.alignment
-        units = -(-p.buffers.size // unit)
-        first, last, count = sections(p.buffers.lower, p.buffers.upper)
+        n, m = self.cost.shape
+        unit = self.buffers.alignment
+        units = -(-self.buffers.size // unit)
+        first, last, count = sections(self.buffers.lower, self.buffers.upper)
         rows: list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], float, float]] = []
         for i in range(n):
             rows.append((i * m + np.arange(m), np.ones(m), 1, 1))
         for s in range(count):
             live = np.flatnonzero((first <= s) & (s < last))
-            for k, bank in enumerate(p.banks):
-                room = bank.size_bytes
-                if room is not None and int(units[live].sum()) > (most := int(-(-room // unit) * self.planned[k])):
+            for k, bank in enumerate(self.banks):
+                most = int(-(-bank.room // unit) * self.planned[k])
+                if int(units[live].sum()) > most:
                     rows.append((live * m + k, units[live] / max(most, 1), 0, 1 if most else 0))
         for k, together in self.forbidden:
             rows.append((together * m + k, np.ones(len(together)), 0, len(together) - 1))
@@ -254,8 +237,8 @@ class _Search:
         matrix = csr_matrix(
             (np.concatenate([r[1] for r in rows]), np.concatenate([r[0] for r in rows]), start), (len(rows), n * m)
         )
-        base = np.where(p.allowed, p.cost, np.inf).min(axis=1)
-        extra = np.where(p.allowed, p.cost - base[:, None], 0.0)
+        base = np.where(self.allowed, self.cost, np.inf).min(axis=1)
+        extra = np.where(self.allowed, self.cost - base[:, None], 0.0)
         scale = max(extra.max(initial=0.0), 1e-300)
         options: dict[str, Any] = {"mip_rel_gap": 0.0, "node_limit": max(20, MASTER_WORK // (n * m))}
         if self.deadline is not None:
@@ -263,7 +246,7 @@ class _Search:
         solution = milp(
             (extra / scale).ravel(),
             integrality=np.ones(n * m),
-            bounds=Bounds(0, p.allowed.ravel().astype(float)),
+            bounds=Bounds(0, self.allowed.ravel().astype(float)),
             constraints=LinearConstraint(matrix, [r[2] for r in rows], [r[3] for r in rows]),
             options=options,
         )
@@ -285,19 +268,13 @@ def place_in_banks(
     deadline: float | None = None,
     nodes: int = PLACEMENT_NODES,
 ) -> BankedPlacement:
-    """Choose a bank and an offset for each buffer so that all traffic takes least.
-
-    traffic: bytes [n] that are read and written in each buffer over its life (None: twice its size, written and read
-    once). pinned: buffer -> name of the bank it must be in. nodes: of each search for a placement, as of 'exact'.
-    Where the work ends first, `proved` is false and lower_bound_ns says what is known.
-    """
-    problem = BankProblem.of(buffers, banks, traffic, pinned)
-    search = _Search(problem, deadline, nodes)
-    base = math.fsum(np.where(problem.allowed, problem.cost, np.inf).min(axis=1).tolist())
+    """As `allocate` with banks. nodes: of each search for a placement; where they end, `proved` is false."""
+    search = _Search(buffers, banks, traffic, pinned, deadline, nodes)
+    lower = math.fsum(np.where(search.allowed, search.cost, np.inf).min(axis=1).tolist())
     best = search.greedy()
-    lower, exact, choices, impossible = base, True, 0, False
+    exact, choices, impossible = True, 0, False
     rounds = ROUNDS if buffers.count <= MAX_BUFFERS else 0
-    while choices < rounds and not search.late() and (best is None or problem.total(best) > lower * (1 + ROOM)):
+    while choices < rounds and not search.late() and (best is None or search.total(best) > lower * (1 + ROOM)):
         chosen, bound, none = search.master()
         choices += 1
         if exact:
@@ -306,7 +283,7 @@ def place_in_banks(
             break
         undecided, forbidden = search.check(chosen)
         if not undecided and not forbidden:
-            if best is None or problem.total(chosen) < problem.total(best):
+            if best is None or search.total(chosen) < search.total(best):
                 best = chosen
             break
         if undecided:
@@ -320,30 +297,29 @@ def place_in_banks(
             "the buffers do not fit into the banks: "
             + ("proved, the sizes live together are too large" if impossible else f"{outcome}, none is excluded")
         )
-    return _result(search, best, min(float(lower), problem.total(best)), choices)
+    return _result(search, best, min(float(lower), search.total(best)), choices)
 
 
 def _result(search: _Search, bank: Int64Array, lower: float, choices: int) -> BankedPlacement:
-    p = search.problem
     offset, heights = np.zeros(len(bank), np.int64), []
-    for k in range(len(p.banks)):
+    for k in range(len(search.banks)):
         members = bank == k
         placed = search.place(k, members)
-        if not search.fits(k, placed):
+        if placed.height > search.banks[k].room:
             placed = search.filled[k]  # the rules by which it was chosen place it all the same
         offset[members] = placed.offset
         heights.append(placed.height)
-    total = p.total(bank)
-    fastest = int(np.argmin([b.ns_per_byte for b in p.banks]))
+    total = search.total(bank)
+    fastest = int(np.argmin([b.ns_per_byte for b in search.banks]))
     return BankedPlacement(
-        banks=p.banks,
+        banks=search.banks,
         bank=bank,
         offset=offset,
         heights=tuple(heights),
         time_ns=total,
         lower_bound_ns=lower,
-        spill_ns=total - math.fsum(p.cost[:, fastest].tolist()),
-        spilled_bytes=int(p.buffers.size[bank != fastest].sum()),
+        spill_ns=total - math.fsum(search.cost[:, fastest].tolist()),
+        spilled_bytes=int(search.buffers.size[bank != fastest].sum()),
         proved=bool(total <= lower * (1 + ROOM)),
         choices=choices,
         truncated=search.late(),

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.arena.arena as kernel
 from traces.base.checks import as_array
 from traces.base.errors import InputError, shown
 from traces.base.registry import Registry
@@ -20,7 +21,6 @@ MAX_BYTES = 2**62
 
 
 def check_alignment(alignment: int) -> None:
-    """Raise InputError unless offsets can be multiples of it."""
     if isinstance(alignment, bool) or not isinstance(alignment, int | np.integer) or not 0 < alignment <= 2**30:
         raise InputError(f"alignment is {shown(alignment)}: a whole number of bytes from 1 to 2^30")
 
@@ -87,24 +87,6 @@ class Buffers:
             best = max(best, int(sums[k] - spare[(self.lower <= t) & (t < self.upper)].max(initial=0)))
         return best
 
-    def check(self, offset: npt.ArrayLike) -> int:
-        """Return the height of a placement; InputError where two live buffers share a byte or one is not aligned."""
-        at = np.asarray(offset, np.int64)
-        if at.shape != (self.count,):
-            raise InputError(f"{self.count} offsets are wanted, not {at.shape}")
-        for i in np.flatnonzero((at < 0) | (at % self.alignment != 0))[:1].tolist():
-            raise InputError(f"buffer {i}: offset {at[i]} is not a multiple of {self.alignment} of at least 0")
-        order = np.argsort(self.lower, kind="stable")
-        live: list[int] = []
-        for i in order.tolist():
-            live = [j for j in live if self.upper[j] > self.lower[i]]
-            for j in live:
-                if at[i] < at[j] + self.size[j] and at[j] < at[i] + self.size[i]:
-                    raise InputError(f"buffers {j} and {i} are live together and share bytes")
-            if self.size[i]:
-                live.append(i)
-        return int((at + self.size).max(initial=0))
-
 
 @dataclass(frozen=True)
 class PlacementTask:
@@ -162,7 +144,6 @@ def place_in_sequence(
 
     deadline: value of time.monotonic(); what is left then goes above all others.
     """
-    import cython_ext.arena.arena as kernel
 
     def late() -> bool:
         return deadline is not None and time.monotonic() > deadline

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+import cython_ext.arena.arena as kernel
 from reorder.operators.arena.base import Buffers, Int64Array, Placement, PlacementTask, by_size, place_in_sequence
 from traces.base.errors import InputError
 
@@ -54,8 +55,6 @@ def sections(lower: Int64Array, upper: Int64Array) -> tuple[Any, Any, int]:
     A section is a maximal set of buffers that are live together: a new one begins where a buffer begins after another
     has ended.
     """
-    import cython_ext.arena.arena as kernel
-
     begins, ends = np.argsort(lower, kind="stable"), np.argsort(upper, kind="stable")
     first, last, count = kernel.sections(lower, upper, begins, ends)
     return first, last, int(count)
@@ -65,9 +64,7 @@ class _Decider:
     """Says whether buffers fit into a capacity. Buffers of no bytes are left out."""
 
     def __init__(self, buffers: Buffers, task: PlacementTask, nodes: int) -> None:
-        import cython_ext.arena.arena as kernel
-
-        self.kernel, self.task, self.left, self.spent, self.late = kernel, task, nodes, 0, False
+        self.task, self.left, self.spent, self.late = task, nodes, 0, False
         self.unit = buffers.alignment
         self.used = np.flatnonzero(buffers.size > 0)
         self.count = buffers.count
@@ -85,10 +82,7 @@ class _Decider:
             "size": self.units,
         }
         self.preferences: list[tuple[tuple[str, ...] | Any, bool]] = list(PREFERENCES)
-
-    @cached_property
-    def random(self) -> np.random.Generator:
-        return np.random.default_rng(0)
+        self.random = np.random.default_rng(0)
 
     @cached_property
     def features(self) -> Any:
@@ -139,20 +133,20 @@ class _Decider:
             status = self.search.run(units, top, ranks, min(most, self.left), by_load, self._stop)
             self.spent += self.search.nodes
             self.left -= self.search.nodes
-            if status == self.kernel.FOUND:
+            if status == kernel.FOUND:
                 others = [kept for i, kept in enumerate(self.preferences) if i != k]
                 self.preferences = [(ranks, by_load), *others][:KEPT]  # what was lucky is asked first
                 offset = np.zeros(self.count, np.int64)
                 offset[self.used] = self.search.offsets() * self.unit
                 return offset, capacity
-            if status == self.kernel.EXHAUSTED:
+            if status == kernel.EXHAUSTED:
                 return None, self._next(capacity, units, int(self.search.next_capacity))
         return None, capacity
 
     def _next(self, capacity: int, units: int, next_units: int) -> int:
         """The least height above `capacity` that a placement can have: ends are multiples of the unit plus a size."""
         least = capacity + 1
-        if units < next_units < self.kernel.NEVER:
+        if units < next_units < kernel.NEVER:
             least = max(least, (next_units - 1) * self.unit + 1)
         return least + int(((self.bytes - least) % self.unit).min())
 

@@ -159,7 +159,6 @@ def _number(where: str, name: str, word: Any) -> int:
 def write_placement(
     given: NamedBuffers, offset: Int64Array, path: str | Path, banks: Sequence[str] | None = None
 ) -> None:
-    """Write the buffers with a column `offset`, and `bank` where there are several."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     b = given.buffers

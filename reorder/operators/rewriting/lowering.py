@@ -26,7 +26,7 @@ from reorder.operators.rewriting.rewrite import (
     gathered,
 )
 from traces.base.errors import InputError
-from traces.operators.opgraph import Operator, OpGraph, Quantization, Tensor
+from traces.operators.opgraph import Operator, OpGraph, Tensor
 
 _WHOLE = {PARTIAL_CONV: CONV, PARTIAL_DEPTHWISE: DEPTHWISE}
 
@@ -63,17 +63,13 @@ def _reason(part: Operator, node: Operator, original: OpGraph) -> str:
     if "int" in node.output.dtype:
         if part.op == PARTIAL_CONV:
             return f"its partial sums would be rounded to {node.output.dtype} before they are added"
-        given = original.quantization.get(node.inputs[0]), original.quantization.get(part.inputs[0])
-        if any(q is None for q in given) or not _equal(*given):
+        a, b = (original.quantization.get(each.inputs[0]) for each in (node, part))
+        same = a and b and np.array_equal(a.scale, b.scale) and np.array_equal(a.zero_point, b.zero_point)
+        if not same:
             return f"{part.inputs[0]!r} has another scale than the tensor that it is a part of"
     elif "int" in str(original.constants[part.constants[0]].dtype):
         return "its operand is quantised as it runs, with one scale over all its channels"
     return ""
-
-
-def _equal(a: Quantization | None, b: Quantization | None) -> bool:
-    assert a is not None and b is not None
-    return np.array_equal(a.scale, b.scale) and np.array_equal(a.zero_point, b.zero_point)
 
 
 def lowered(graph: OpGraph, original: OpGraph, order: Iterable[int]) -> OpGraph:
@@ -123,10 +119,6 @@ class _Lowering:
         self.nodes.append(node)
         self.made.update(t.name for t in node.outputs)
 
-    def _read(self, node: Operator) -> tuple[str, ...]:
-        """All operands of an operator, under the names that they have now."""
-        return tuple(self.names.get(name, name) for name in node.operands)
-
     def _other(self, node: Operator) -> None:
         """An operator as it was, its operand put together again where it gathered it."""
         attributes = {key: value for key, value in node.attributes.items() if key not in ("gather", "operands")}
@@ -135,7 +127,7 @@ class _Lowering:
             operands = parts if node.op == CONCAT else (self._together(node, parts), *node.constants)
             attributes["operands"] = operands
         else:
-            operands = self._read(node)
+            operands = tuple(self.names.get(name, name) for name in node.operands)
             if "operands" in node.attributes:
                 attributes["operands"] = operands
         inputs = tuple(dict.fromkeys(name for name in operands if name not in node.constants))
@@ -149,7 +141,8 @@ class _Lowering:
                     self._add(concat)
                 self.names[concat.output.name] = concat.output.name
                 return concat.output.name
-        tensors = [self._tensor(name) for name in parts]
+        made = {t.name: t for each in self.nodes for t in each.outputs}
+        tensors = [made[name] for name in parts]
         axis = channel_axis(node)
         shape = list(tensors[0].shape)
         shape[axis] = sum(t.shape[axis] for t in tensors)
@@ -158,9 +151,6 @@ class _Lowering:
             name, parts, Tensor(name, tuple(shape), sum(t.n_bytes for t in tensors), name, tensors[0].dtype), node
         )
         return name
-
-    def _tensor(self, name: str) -> Tensor:
-        return next(t for node in self.nodes for t in node.outputs if t.name == name)
 
     def _concatenate(self, name: str, parts: tuple[str, ...], tensor: Tensor, node: Operator) -> None:
         axis = channel_axis(node) % len(tensor.shape)
@@ -185,11 +175,9 @@ class _Lowering:
             given = self.graph.quantization.get(name)
             if given is not None:
                 apart = len(given.scale) > 1 and given.axis == axis
-                self.quantization[made] = (
-                    replace(given, scale=given.scale[first:last], zero_point=given.zero_point[first:last])
-                    if apart
-                    else given
-                )
+                if apart:
+                    given = replace(given, scale=given.scale[first:last], zero_point=given.zero_point[first:last])
+                self.quantization[made] = given
         return made
 
     def _piece(self, node: Operator, tensor: Tensor, constants: tuple[str, ...], **more: Any) -> None:
@@ -218,15 +206,12 @@ class _Lowering:
         before = self.running.get(whole)
         if before is not None:
             made = whole if last else f"{name}#sum"
-            shared = node.output.n_bytes > SCALAR_BYTES and not (last and whole in self._kept)
+            kept = last and any(self.names[name] == whole for name in self.graph.outputs)
+            shared = node.output.n_bytes > SCALAR_BYTES and not kept
             tensor = replace(node.output, name=made, buffer=before.buffer if shared else made)
             attributes = {"like": "", "operands": (before.name, name), "activation": activation if last else "NONE"}
             self._add(Operator(made, ADD, (before.name, name), (tensor,), (), attributes))
         self.running[whole] = tensor
-
-    @property
-    def _kept(self) -> set[str]:
-        return {self.names[name] for name in self.graph.outputs}
 
     def _depthwise(self, node: Operator) -> None:
         """A depthwise convolution of some of the channels; behind the last one of a storage, the concatenation."""
@@ -236,26 +221,22 @@ class _Lowering:
         factor = total.shape[axis] // node.attributes["all_channels"]
         ends = first * factor, last * factor
         constants = tuple(self._sliced(c, axis if k == 0 else 0, *ends) for k, c in enumerate(node.constants))
-        out = node.output
-        if "slice" not in node.attributes:
-            self._piece(node, out, constants)
-            self._inherit(out.name, node)
-            return
-        along = channel_axis(node)
-        shape = list(out.shape)
-        shape[along] = ends[1] - ends[0]
-        size = out.n_bytes * (ends[1] - ends[0]) // out.shape[along]
-        tensor = Tensor(out.name, tuple(shape), max(1, size), out.name, out.dtype)
+        out = tensor = node.output
+        if "slice" in node.attributes:
+            along = channel_axis(node)
+            shape = list(out.shape)
+            shape[along] = ends[1] - ends[0]
+            size = out.n_bytes * (ends[1] - ends[0]) // out.shape[along]
+            tensor = Tensor(out.name, tuple(shape), max(1, size), out.name, out.dtype)
         self._piece(node, tensor, constants)
-        self._inherit(out.name, node)
+        given = self.graph.quantization.get(self.before[_first(node, self.before)].output.name)
+        if given is not None:
+            self.quantization[out.name] = given
+        if "slice" not in node.attributes:
+            return
         whole = out.buffer
         self.left[whole] -= 1
         self.pieces.setdefault(whole, []).append((first, out.name))
         if not self.left[whole]:
             parts = tuple(name for _, name in sorted(self.pieces[whole]))
             self._concatenate(whole, parts, replace(out, name=whole, buffer=whole), node)
-
-    def _inherit(self, name: str, node: Operator) -> None:
-        given = self.graph.quantization.get(self.before[_first(node, self.before)].output.name)
-        if given is not None:
-            self.quantization[name] = given

@@ -7,7 +7,7 @@ quantised models all but absorb-add are exact, which leaves out the rounding of 
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,11 +41,9 @@ def rewrite_graph(
     if not rules:
         return graph
     rewriter = _Rewriter(graph, whole)
-    folded = {name for name in rules if name in ("fold-concat", "channel-wise", "kernel-wise")}
-    if folded:
-        rewriter.fold_concats(
-            GATHERING if "fold-concat" in rules else tuple(op for op, name in _TAKES_APART if name in rules)
-        )
+    rewriter.fold_concats(
+        GATHERING if "fold-concat" in rules else tuple(op for op, name in _TAKES_APART if name in rules)
+    )
     if "kernel-wise" in rules:
         rewriter.split_depthwise(take_apart="channel-wise" in rules)
     if "channel-wise" in rules:
@@ -131,8 +129,10 @@ class _Rewriter:
         self.slots[self.slot_of.pop(node.name)].remove(node.name)
         del self.nodes[node.name]
 
-    def _of_kind(self, op: str) -> list[Operator]:
-        return [self.nodes[name] for slot in self.slots for name in slot if self.nodes[name].op == op]
+    def _of_kind(self, op: str) -> Iterator[Operator]:
+        """Yield the operators of a kind that there are now, each as it is when its turn comes."""
+        for name in [name for slot in self.slots for name in slot if self.nodes[name].op == op]:
+            yield self.nodes[name]
 
     def _reading(self, tensor: str) -> list[Operator]:
         return [self.nodes[name] for name in self.readers.get(tensor, ())]
@@ -149,7 +149,6 @@ class _Rewriter:
     def fold_concats(self, takers: Sequence[str]) -> None:
         """Remove every concatenation along the channels all of whose consumers are `takers` of one operand."""
         for concat in self._of_kind(CONCAT):
-            concat = self.nodes[concat.name]
             whole = concat.output.name
             readers = self._reading(whole)
             if (
@@ -192,7 +191,6 @@ class _Rewriter:
 
     def split_convolutions(self) -> None:
         for node in self._of_kind(CONV):
-            node = self.nodes[node.name]
             ranges = self._channel_ranges(node) if node.attributes.get("groups", 1) == 1 else None
             if ranges is None or node.output.buffer != node.output.name:
                 continue
@@ -214,7 +212,6 @@ class _Rewriter:
 
     def split_depthwise(self, take_apart: bool) -> None:
         for node in self._of_kind(DEPTHWISE):
-            node = self.nodes[node.name]
             ranges = self._channel_ranges(node)
             out, axis = node.output, channel_axis(node)
             if ranges is None or out.buffer != out.name or not out.shape:
@@ -254,7 +251,6 @@ class _Rewriter:
 
     def absorb_adds(self) -> None:
         for add in self._of_kind(ADD):
-            add = self.nodes[add.name]
             if len(add.inputs) != 2 or add.constants or add.output.buffer != add.output.name or add.name in self.whole:
                 continue
             operands = [self.tensors[name] for name in add.inputs]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -12,15 +13,6 @@ from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from traces.operators.opgraph import OpGraph
 
 ALIGNMENT = 64
-
-
-@dataclass(frozen=True, eq=False)
-class ScheduleArena:
-    """n_bytes: highest end ever. offsets: int64[buffers], in the order of `OpGraph.buffers`. placement: the whole."""
-
-    n_bytes: int
-    offsets: npt.NDArray[np.int64]
-    placement: Placement
 
 
 def lifetimes(
@@ -51,22 +43,18 @@ def traffic(problem: OperatorProblem) -> npt.NDArray[np.int64]:
 
     An operator that adds to what others wrote before reads the buffer too.
     """
-    moved = np.zeros(len(problem.graph.buffers), np.int64)
-    for row in problem.buffer_rows["touches"]:
-        np.add.at(moved, list(row), 1)
+    touched = [b for row in problem.buffer_rows["touches"] for b in row]
+    moved = np.bincount(touched, minlength=len(problem.graph.buffers))
     writers = np.array([len(problem.graph.writers[name]) for name in problem.graph.buffers], np.int64)
     return (moved + writers - 1) * problem.graph.buffer_bytes
 
 
-def own_alignment(graph: OpGraph, most: int = ALIGNMENT) -> int:
-    """Return the largest power of two, at most `most`, of which every buffer's size is a multiple.
+def own_alignment(graph: OpGraph) -> int:
+    """Return the largest power of two, at most ALIGNMENT, of which every buffer's size is a multiple.
 
     At it no byte is lost to rounding, so the peak itself is a height that an arena may have.
     """
-    alignment = most
-    while (graph.buffer_bytes % alignment).any():
-        alignment //= 2
-    return alignment
+    return math.gcd(ALIGNMENT, *graph.buffer_bytes.tolist())
 
 
 def arena(
@@ -76,30 +64,15 @@ def arena(
     *,
     alignment: int = ALIGNMENT,
     task: PlacementTask | None = None,
-) -> ScheduleArena:
+) -> Placement:
     """Lay out the buffers of an order (default: the file's own) by one of reorder.operators.arena.base.ALLOCATORS.
 
-    Graph inputs are ordinary buffers; outputs live to the end.
+    Graph inputs are ordinary buffers; outputs live to the end. Offsets are in the order of `OpGraph.buffers`.
     """
     check_alignment(alignment)
     problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
     problem.check_room_for_arena()
-    steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
-    return arena_of(problem, steps, allocator, alignment=alignment, task=task)
-
-
-def arena_of(
-    problem: OperatorProblem,
-    steps: Order,
-    allocator: str,
-    *,
-    alignment: int = ALIGNMENT,
-    task: PlacementTask | None = None,
-) -> ScheduleArena:
-    """As `arena`, of an order that is known to be one, of a graph that is known to have room."""
-    buffers, numbers = lifetimes(problem, steps, alignment)
+    buffers, numbers = lifetimes(problem, problem.check_order(order), alignment)
     entry = ALLOCATORS[allocator]
     placed = entry.item.place(buffers, task or PlacementTask(), entry.make_parameters({}))
-    offsets = np.empty_like(placed.offset)
-    offsets[numbers] = placed.offset
-    return ScheduleArena(placed.height, offsets, placed)
+    return replace(placed, offset=placed.offset[np.argsort(numbers)])

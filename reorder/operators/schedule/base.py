@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from reorder.base import Progress
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
@@ -46,11 +46,8 @@ class SearchResult:
         return self.peak_bytes == self.lower_bound_bytes
 
 
-class Scheduler(Protocol):
-    """A method: a function of a problem, a task and its own frozen parameters."""
-
-    def __call__(self, problem: OperatorProblem, task: ScheduleTask, parameters: Any) -> SearchResult: ...
-
+Scheduler = Callable[[OperatorProblem, ScheduleTask, Any], SearchResult]
+"""A method: a function of a problem, a task and its own frozen parameters."""
 
 SCHEDULERS: Registry[Scheduler] = Registry(
     "scheduling method", "edgewatt.schedulers", folder="reorder.operators.schedule.schedulers"

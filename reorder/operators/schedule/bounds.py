@@ -24,6 +24,7 @@ from traces.base.errors import MissingExtraError
 from traces.operators.opgraph import MAX_BYTES
 
 Mask = npt.NDArray[np.bool_]
+MAX_CUTS = 20_000  # of one operator each
 PEELED = 20_000  # operators; which reaches which takes n^2 / 4 bytes
 
 
@@ -40,8 +41,7 @@ class CutBound:
         graph = problem.graph
         n, nb = graph.n_nodes, len(graph.buffers)
         self.source, self.sink = n + 2 * nb, n + 2 * nb + 1
-        total = int(graph.buffer_bytes.astype(object).sum())
-        self.infinite = total + 1
+        self.infinite = sum(graph.buffer_bytes.tolist()) + 1
         self.usable = 4 * self.infinite < MAX_BYTES
         arcs: list[tuple[int, int, int]] = []  # (tail, head, capacity); the source side of a cut is S
         retained = problem.retained
@@ -55,13 +55,11 @@ class CutBound:
             arcs += [(v, u, self.infinite) for u in graph.predecessors[v]]
         self.arcs = np.array(arcs, np.int64)
         self.problem = problem
-        pairs = [
+        self.writers, self.users = (
             np.array([(b, v) for v in range(n) for b in rows[kind][v]], np.int64) for kind in ("writes", "touches")
-        ]
-        self.writers, self.users = pairs
+        )
 
     def of(self, v: int) -> int:
-        """Return the bound for operator v (bytes)."""
         begun = [self.problem.graph.n_nodes + b for b in self.problem.buffer_rows["writes"][v]]
         forced = [(self.source, u, self.infinite) for u in (*self.problem.graph.predecessors[v], *begun)]
         forced.append((v, self.sink, self.infinite))
@@ -100,10 +98,9 @@ class Peeling:
     def __init__(self, cut: CutBound, first: bool) -> None:
         self.cut, self.first = cut, first
         graph = cut.problem.graph
-        self.inner, self.outer = graph.predecessors, graph.successors
-        if first:
-            self.inner, self.outer = self.outer, self.inner
-        self.inside, self.beyond = self._reached(self.inner), self._reached(self.outer)
+        ends = graph.predecessors, graph.successors
+        self.inner, self.outer = reversed(ends) if first else ends
+        self.beyond = self._reached(self.outer)
 
     def _reached(self, rows: Sequence[Sequence[int]]) -> npt.NDArray[np.uint8]:
         """uint8[n, n / 8]: bits of all that is reached along `rows`."""
@@ -153,16 +150,11 @@ class Peeling:
 
 
 def lower_bound(
-    problem: OperatorProblem,
-    *,
-    known: int = 0,
-    enough: int = MAX_BYTES,
-    max_cuts: int = 20_000,
-    deadline: float | None = None,
+    problem: OperatorProblem, *, known: int = 0, enough: int = MAX_BYTES, deadline: float | None = None
 ) -> int:
     """Return a proved lower bound of the peak of any order, at least `known`.
 
-    One cut per operator, spread evenly over the graph where it has more than `max_cuts`; then, for up to PEELED
+    One cut per operator, spread evenly over the graph where it has more than MAX_CUTS; then, for up to PEELED
     operators, peeling from both ends. Stops at `enough` (a peak that is known to be reachable) and at `deadline` (value
     of time.monotonic()), of which the cuts of one operator may take a sixteenth: peeling finds higher bounds.
     """
@@ -171,7 +163,7 @@ def lower_bound(
     if not cut.usable:
         return bound
     n = problem.graph.n_nodes
-    candidates = np.random.default_rng(0).permutation(n)[:max_cuts]  # any stop leaves an even sample
+    candidates = np.random.default_rng(0).permutation(n)[:MAX_CUTS]  # any stop leaves an even sample
     now = time.monotonic()
     until = None if deadline is None else now + (deadline - now) / (16 if n <= PEELED else 1)
     for v in candidates.tolist():

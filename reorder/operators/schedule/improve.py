@@ -5,17 +5,19 @@ Both searches move operators within the room that their neighbours leave, as a c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+import cython_ext.schedule.schedule as kernel
 from reorder.base import Progress
 from reorder.operators.arena.base import ALLOCATORS, PlacementTask
-from reorder.operators.schedule.arena import arena_of
+from reorder.operators.schedule.arena import arena
 from reorder.operators.schedule.base import ScheduleTask
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
-from reorder.operators.schedule.state_search import best_first
+from reorder.operators.schedule.state_search import BestFirstParameters, best_first
 from reorder.operators.schedule.traffic import seconds_until, too_late
 
 START_S = 0.5  # that each start is evaluated at least, even where the time is over: one of them is the result
@@ -41,8 +43,6 @@ def local_search(
     starts: orders whose peak is at most `peak_cap`. goal: a cost that cannot be undercut. Raises InputError where the
     deadline ends before one of them is evaluated.
     """
-    import cython_ext.schedule.schedule as kernel
-
     cap = kernel.NEVER if peak_cap is None else peak_cap
     state = np.array([seed & (2**64 - 1)], np.uint64)
 
@@ -89,46 +89,29 @@ def aligned_order(problem: OperatorProblem, start: Order, alignment: int, task: 
     """
     spare = -problem.graph.buffer_bytes % alignment
     rounded = problem.with_sizes(problem.graph.buffer_bytes + spare)
-    result = best_first(rounded, start=start, deadline=task.deadline, progress=task.progress)
+    result = best_first(rounded, task, BestFirstParameters(), start=start)
     return result.order, result.lower_bound_bytes - int(spare.max())
 
 
 def least_arena(
-    problem: OperatorProblem,
-    starts: Sequence[Order],
-    allocator: str,
-    *,
-    goal: int,
-    evaluations: int,
-    seed: int,
-    peak_cap: int,
-    alignment: int,
-    deadline: float | None = None,
-    progress: Progress | None = None,
+    problem: OperatorProblem, starts: Sequence[Order], allocator: str, *, alignment: int, **limits: Any
 ) -> tuple[Order, bool]:
-    """Return (order, whether the deadline ended the search). starts: orders whose peak is at most `peak_cap`.
+    """Return (order, whether the deadline ended the search). limits: those of `local_search`.
 
     An allocator without a compiled rule places the starts and what the local search finds under each such rule.
     """
-    limits = {"goal": goal, "evaluations": evaluations, "seed": seed, "peak_cap": peak_cap, "deadline": deadline}
     rule = ALLOCATORS[allocator].item.rule
     if rule is not None:
-        order, _, late = local_search(problem, problem.costs, rule, starts, progress=progress, **limits)  # type: ignore[arg-type]
+        order, _, late = local_search(problem, problem.costs, rule, starts, **limits)
         return order, late
-    late = False
-
-    def candidates() -> Iterator[Order]:
-        nonlocal late
-        yield from starts
-        rules = sorted({e.item.rule for e in ALLOCATORS.loadable().values() if e.item.rule is not None})
-        for compiled in rules:
-            order, _, stopped = local_search(problem, problem.costs, compiled, starts, progress=progress, **limits)  # type: ignore[arg-type]
-            late = late or stopped
-            yield order
-
+    rules = sorted({e.item.rule for e in ALLOCATORS.loadable().values() if e.item.rule is not None})
+    searched = (local_search(problem, problem.costs, compiled, starts, **limits) for compiled in rules)
+    goal, deadline = limits["goal"], limits["deadline"]
     best: tuple[int, Order] | None = None
-    for order in candidates():
-        height = arena_of(problem, order, allocator, alignment=alignment, task=PlacementTask(goal, deadline)).n_bytes
+    late = False
+    for order, _, stopped in chain(((start, 0, False) for start in starts), searched):
+        late = late or stopped
+        height = arena(problem, order, allocator, alignment=alignment, task=PlacementTask(goal, deadline)).height
         if best is None or height < best[0]:
             best = height, order
         if best[0] <= goal:

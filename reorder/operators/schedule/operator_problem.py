@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.schedule.schedule as kernel
 from traces.base.errors import InputError
 from traces.operators.opgraph import MAX_BYTES, OpGraph
 
@@ -35,8 +36,7 @@ class OperatorProblem:
     graph: OpGraph
 
     @cached_property
-    def buffer_rows(self) -> dict[str, list[Sequence[int]]]:
-        """Which operators write, read and use which buffers, by number."""
+    def buffer_rows(self) -> dict[str, list[tuple[int, ...]]]:
         graph = self.graph
         number = {name: i for i, name in enumerate(graph.buffers)}
         buffer_of = {name: number[tensor.buffer] for name, tensor in graph.tensors.items()}
@@ -51,7 +51,7 @@ class OperatorProblem:
             for node, own in zip(graph.nodes, writes, strict=True)
         ]
         touches = [(*r, *w) for r, w in zip(reads, writes, strict=True)]
-        return {"writes": list(writes), "reads": list(reads), "touches": list(touches)}
+        return {"writes": writes, "reads": reads, "touches": touches}
 
     @cached_property
     def retained(self) -> npt.NDArray[np.uint8]:
@@ -72,8 +72,6 @@ class OperatorProblem:
     @cached_property
     def compiled(self) -> Any:
         """The cython_ext.schedule.schedule.Graph of this problem."""
-        import cython_ext.schedule.schedule as kernel
-
         before, writes, reads = map(
             _rows, (self.graph.predecessors, self.buffer_rows["writes"], self.buffer_rows["reads"])
         )
@@ -91,8 +89,6 @@ class OperatorProblem:
 
     @cached_property
     def costs(self) -> Any:
-        import cython_ext.schedule.schedule as kernel
-
         return kernel._Costs(self.compiled)
 
     @cached_property
@@ -101,10 +97,34 @@ class OperatorProblem:
         size = self.graph.buffer_bytes.tolist()
         return np.array([sum([size[b] for b in row]) for row in self.buffer_rows["touches"]], np.int64)
 
-    def check_order(self, order: npt.ArrayLike) -> Order:
-        """Return `order` as int32[n] after checking that it is a topological permutation of the operators."""
-        given = np.asarray(order)
+    def file_order(self) -> Order:
+        return np.arange(self.graph.n_nodes, dtype=np.int32)
+
+    def kahn(self, *, stack: bool = False) -> Order:
+        """Kahn's algorithm: the ready operators wait in a queue (breadth first) or on a stack (depth first).
+
+        The schedule of TensorFlow Lite and the hard budget of Ahn et al. 2020, Algorithm 2; ties in file order.
+        """
+        order: Order = self.compiled.kahn(stack)
+        return order
+
+    def greedy(self) -> Order:
+        """Always run the ready operator that leaves the fewest live bytes (ties: smaller transient, then file order).
+
+        What an operator adds changes only when a buffer that it shares is first written or has one user left, so
+        candidates wait in a heap and are weighed again then. O(edges x log).
+        """
+        order: Order = self.compiled.greedy()
+        return order
+
+    def simple_orders(self) -> list[Order]:
+        """Return the orders made without search: the file's, both of Kahn's and the greedy one."""
+        return [self.file_order(), self.kahn(), self.kahn(stack=True), self.greedy()]
+
+    def check_order(self, order: npt.ArrayLike | None) -> Order:
+        """Return `order` (None: the file's) as int32[n] after checking that it is a topological permutation."""
         n = self.graph.n_nodes
+        given = self.file_order() if order is None else np.asarray(order)
         if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer) or len(given) != n:
             raise InputError(f"{self.graph.name}: an operator order is a list of {n} whole numbers")
         position = np.full(n, -1, np.int64)
@@ -142,6 +162,5 @@ def footprint(graph: OpGraph | OperatorProblem, order: npt.ArrayLike | None = No
     order: int[n], indices of `graph.nodes` (None: the file's own). Raises InputError if it cannot run. O(edges).
     """
     problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
-    steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
-    peak, during, _ = problem.costs.footprint(steps)
+    peak, during, _ = problem.costs.footprint(problem.check_order(order))
     return Footprint(int(peak), during)

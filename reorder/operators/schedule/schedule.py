@@ -12,11 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from reorder.base import Progress
-from reorder.operators.arena.base import ALLOCATORS, PlacementTask
+from reorder.operators.arena.base import ALLOCATORS, Placement, PlacementTask
 from reorder.operators.rewriting.rewrite import rewrite_graph
-from reorder.operators.schedule.arena import ALIGNMENT, ScheduleArena, arena_of, own_alignment
+from reorder.operators.schedule.arena import ALIGNMENT, arena, own_alignment
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
-from reorder.operators.schedule.constructive import simple_orders
 from reorder.operators.schedule.improve import TRAFFIC, aligned_order, least_arena, local_search
 from reorder.operators.schedule.operator_problem import OperatorProblem
 from reorder.operators.schedule.traffic import OffchipTraffic, traffic_costs
@@ -96,20 +95,15 @@ def schedule(
     """Order the operators of a graph.
 
     objective: 'peak' (least memory), 'arena' (among orders of the least peak found, the smallest arena under
-        `allocator`, of `edgewatt list allocators`) or 'traffic' (fewest off-chip bytes at `onchip_bytes`, never more
-        than the file's or Kahn's order).
-    method: how the peak is minimised; see `edgewatt list schedulers`. parameters: those of the method.
-    rewrite: patterns of identity rewriting to apply first (reorder.operators.rewriting.rewrite), or 'all'.
-        Where the arena of the least-peak order is larger than its peak, 'peak' looks for a smaller one too, unless
-        the allocator is a rule.
-    alignment: bytes of which every offset in the arena is a multiple; 'graph': the largest power of two up to 64 that
-        divides every size.
-    budget_bytes: memory the schedule must fit in. time_limit_s: stop then with the best found and the bound proved;
-        without it, the number of steps alone decides and the result is the same on every run.
-    evaluations: orders that the local search of 'arena' and 'traffic' tries.
+        `allocator`) or 'traffic' (fewest off-chip bytes at `onchip_bytes`, never more than the file's or Kahn's order).
+        Where the arena of the least-peak order is larger than its peak, 'peak' looks for a smaller one too, unless the
+        allocator is a rule.
+    alignment: of every offset in the arena; 'graph': the largest power of two up to 64 that divides every size.
+    time_limit_s: stop then with the best found and the bound proved; without it, the number of steps alone decides.
+    method, parameters, rewrite, budget_bytes, evaluations: as of edgewatt.operators.energy.schedule.
 
-    Raises InputError for unknown names, a budget that one operator alone exceeds (naming it) or that no order meets,
-    and an on-chip memory that is missing or smaller than one block.
+    Raises InputError for a budget that one operator alone exceeds (naming it) or that no order meets, and an on-chip
+    memory that is missing or smaller than one block.
     """
     if objective not in OBJECTIVES:
         raise unknown_name("objective", objective, OBJECTIVES)
@@ -146,25 +140,25 @@ def schedule(
     limits: dict[str, Any] = {"evaluations": evaluations, "seed": seed, "deadline": deadline, "progress": progress}
     floor = result.lower_bound_bytes  # of the arena
 
-    def place(order: npt.NDArray[np.int32], goal: int | None) -> ScheduleArena:
-        return arena_of(problem, order, allocator, alignment=step, task=PlacementTask(goal, deadline))
+    def place(order: npt.NDArray[np.int32], goal: int | None) -> Placement:
+        return arena(problem, order, allocator, alignment=step, task=PlacementTask(goal, deadline))
 
     placed = place(order, result.peak_bytes)
     searches = ALLOCATORS[allocator].item.rule is None  # a rule's height says nothing of what an order needs
-    if placed.n_bytes > result.peak_bytes and objective in ("peak", "arena") and searches and not result.given:
+    if placed.height > result.peak_bytes and objective in ("peak", "arena") and searches and not result.given:
         aligned, bound = aligned_order(problem, order, step, task)
         floor = max(floor, bound)
     else:
         aligned = None
-    if objective == "arena" or (placed.n_bytes > floor and aligned is not None):
-        others = ([] if aligned is None else [aligned], simple_orders(problem))
+    if objective == "arena" or (placed.height > floor and aligned is not None):
+        others = ([] if aligned is None else [aligned], problem.simple_orders())
         starts = [o for o in (result.order, *chain(*others)) if problem.costs.peak(o) <= result.peak_bytes]
         order, late = least_arena(
             problem, starts, allocator, goal=floor, peak_cap=result.peak_bytes, alignment=step, **limits
         )
         truncated = truncated or late
     elif objective == "traffic":
-        starts = [result.order, *simple_orders(problem)]
+        starts = [result.order, *problem.simple_orders()]
         if budget_bytes is not None:
             starts = [o for o in starts if problem.costs.peak(o) <= budget_bytes] or [result.order]
         order, total, late = local_search(problem, costs, TRAFFIC, starts, goal=0, peak_cap=budget_bytes, **limits)
@@ -172,11 +166,11 @@ def schedule(
     peak = int(problem.costs.peak(order))
     if order is not result.order:
         placed = place(order, max(peak, floor))
-    if placed.n_bytes > max(peak, floor):
+    if placed.height > max(peak, floor):
         lowest = place(order, None)  # the capacity sought cannot be met: as low as can be
-        placed = min(placed, lowest, key=lambda at: at.n_bytes)
+        placed = min(placed, lowest, key=lambda at: at.height)
     if objective == "arena":
-        proved = placed.n_bytes == floor
+        proved = placed.height == floor
     if budget_bytes is not None and peak > budget_bytes:
         raise _over_budget(problem, result, budget_bytes, rewritten=bool(rewrite))
     return Schedule(
@@ -186,10 +180,10 @@ def schedule(
         method=method,
         peak_bytes=peak,
         lower_bound_bytes=result.lower_bound_bytes,
-        arena_bytes=placed.n_bytes,
-        arena_lower_bound_bytes=min(floor, placed.n_bytes),
+        arena_bytes=placed.height,
+        arena_lower_bound_bytes=min(floor, placed.height),
         alignment=step,
-        offsets=placed.offsets,
+        offsets=placed.offset,
         traffic=None if costs is None else OffchipTraffic(*costs.traffic(order)),
         proved=proved,
         states=result.states,

@@ -16,13 +16,14 @@ order that is taken first is optimal. Three things keep the search small:
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from reorder.base import Progress
-from reorder.operators.schedule.base import SearchResult
-from reorder.operators.schedule.constructive import best_simple_order
+import cython_ext.schedule.schedule as kernel
+from reorder.operators.schedule.base import ScheduleTask, SearchResult
+from reorder.operators.schedule.bounds import lower_bound
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 
 SLICE_WORK = 50_000  # states x operators between two looks at the clock and at Ctrl-C
@@ -37,20 +38,16 @@ class _Search:
     """Best order, bound and work so far, and the three ways to improve them."""
 
     def __init__(
-        self,
-        problem: OperatorProblem,
-        start: Order,
-        floor: int,
-        max_states: int,
-        deadline: float | None,
-        progress: Progress | None,
-        most_generated: int,
+        self, problem: OperatorProblem, task: ScheduleTask, max_states: int | None, start: Order | None
     ) -> None:
-        self.problem, self.max_states, self.deadline, self.progress = problem, max_states, deadline, progress
-        self.best, self.peak = start, int(problem.costs.peak(start))
-        self.floor = min(floor, self.peak)
+        self.problem, self.task = problem, task
+        n = problem.graph.n_nodes
+        self.most_generated = kernel.NEVER if max_states is not None else WORK // n
+        self.max_states = min(20_000_000, MEMORY_BYTES // (n // 8 + 100)) if max_states is None else max_states
+        starts = problem.simple_orders() if start is None else [start]
+        self.peak, self.best = min(((int(problem.costs.peak(order)), order) for order in starts), key=lambda at: at[0])
+        self.floor = min(int(problem.single_operator_bytes.max()), self.peak)
         self.states = self.generated = 0
-        self.most_generated = most_generated
         self.truncated = False
 
     @property
@@ -59,25 +56,19 @@ class _Search:
 
     def _run(self, search: Any, states: int) -> int:
         """Expand up to `states` states in slices; return the last status."""
-        import cython_ext.schedule.schedule as kernel
-
-        status, done = kernel.RUNNING, 0
+        status, done, most = kernel.RUNNING, 0, max(4, SLICE_WORK // self.problem.graph.n_nodes)
         while status == kernel.RUNNING and done < states and not self.over:
             before, generated = search.n_expanded, search.n_generated
-            status = search.best_first(min(self._slice, states - done))
+            status = search.best_first(min(most, states - done))
             self.generated += search.n_generated - generated
             done += search.n_expanded - before
             self.states += search.n_expanded - before
-            if self.progress is not None:
-                self.progress(self.states, None, f"peak {self.peak}, at least {self.floor}")
-            self.truncated = self.deadline is not None and time.monotonic() > self.deadline
+            if self.task.progress is not None:
+                self.task.progress(self.states, None, f"peak {self.peak}, at least {self.floor}")
+            self.truncated = self.task.deadline is not None and time.monotonic() > self.task.deadline
         if status == kernel.NO_MEMORY:
             raise MemoryError(f"{self.problem.graph.name}: out of memory after {self.states} states: lower max_states")
         return int(status)
-
-    @property
-    def _slice(self) -> int:
-        return max(4, SLICE_WORK // self.problem.graph.n_nodes)
 
     def _take(self, search: Any, backwards: bool) -> None:
         if search.goal_peak is None:
@@ -91,8 +82,6 @@ class _Search:
 
     def exact(self, states: int) -> None:
         """Best-first from both ends in turn, `states` in all."""
-        import cython_ext.schedule.schedule as kernel
-
         held = max(2, min(self.max_states, states * 64) // 2)
         searches = [
             (kernel.Search(graph, self.floor, self.peak, held), backwards)
@@ -119,8 +108,6 @@ class _Search:
         Under a budget every move that fits is weighed as unavoidable, so the search runs far ahead; what it cannot
         decide within `states` states it leaves open (compare the soft budgets of Ahn et al. 2020, Algorithm 2).
         """
-        import cython_ext.schedule.schedule as kernel
-
         children = 0 if self.problem.graph.n_nodes <= MANY_OPERATORS else 8  # beyond: no bound from descents
         share = 2
         while share <= 64 and not self.over:
@@ -140,33 +127,24 @@ class _Search:
             if not decided:
                 share *= 2
 
-    def result(self) -> SearchResult:
-        return SearchResult(self.best, self.peak, self.floor, self.states, self.truncated)
+
+@dataclass(frozen=True)
+class BestFirstParameters:
+    """max_states: states to expand and to hold; None: what fits in 1.5 GB."""
+
+    max_states: int | None = None
 
 
 def best_first(
-    problem: OperatorProblem,
-    *,
-    start: Order | None = None,
-    max_states: int | None = None,
-    deadline: float | None = None,
-    progress: Progress | None = None,
+    problem: OperatorProblem, task: ScheduleTask, parameters: BestFirstParameters, *, start: Order | None = None
 ) -> SearchResult:
     """Search for an order of least peak; exact unless it is stopped.
 
     A first search of QUICK_STATES settles most networks; else cuts raise the bound, descents lower the peak, and the
-    search starts again. start: an order to beat. max_states: states to expand in the last search (default: what fits in
-    1.5 GB). deadline: value of time.monotonic(); stopped, the result has the best order and the bound proved.
+    search starts again. start: an order to beat. Stopped, the result has the best order and the bound proved.
     """
-    import cython_ext.schedule.schedule as kernel
-    from reorder.operators.schedule.bounds import lower_bound
-
-    most_generated = kernel.NEVER if max_states is not None else WORK // problem.graph.n_nodes
-    if max_states is None:
-        max_states = min(20_000_000, MEMORY_BYTES // (problem.graph.n_nodes // 8 + 100))
-    start = best_simple_order(problem) if start is None else start
-    floor = int(problem.single_operator_bytes.max())
-    search = _Search(problem, start, floor, max_states, deadline, progress, most_generated)
+    search = _Search(problem, task, parameters.max_states, start)
+    max_states, deadline = search.max_states, task.deadline
     if not search.over and problem.graph.n_nodes <= MANY_OPERATORS:
         search.exact(min(QUICK_STATES, max_states))
     if not search.over and search.states < max_states:
@@ -175,4 +153,4 @@ def best_first(
         search.floor = lower_bound(problem, known=search.floor, enough=search.peak, deadline=until)
         search.descend(min(DESCENT_STATES, max_states))
         search.exact(max_states)
-    return search.result()
+    return SearchResult(search.best, search.peak, search.floor, search.states, search.truncated)

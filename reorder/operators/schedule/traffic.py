@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+import cython_ext.schedule.schedule as kernel
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from traces.base.errors import InputError
 from traces.base.memory import claim, max_bytes
@@ -22,8 +23,6 @@ _PER_SECOND = 2e8  # block accesses, more than any machine of today simulates: w
 
 @dataclass(frozen=True)
 class OffchipTraffic:
-    """Bytes fetched from and sent to off-chip memory."""
-
     read_bytes: int
     written_bytes: int
 
@@ -33,12 +32,7 @@ class OffchipTraffic:
 
 
 def traffic_costs(problem: OperatorProblem, onchip_bytes: int, block_bytes: int, deadline: float | None = None) -> Any:
-    """Return the kernel object that evaluates orders for one on-chip size, after checking that it can be simulated.
-
-    deadline: value of time.monotonic() until when one order is to be evaluated; None: whatever it takes.
-    """
-    import cython_ext.schedule.schedule as kernel
-
+    """Return the kernel object that evaluates orders for one on-chip size, after checking that it can be simulated."""
     if block_bytes < 1 or onchip_bytes < block_bytes:
         raise InputError(
             f"on-chip memory of {onchip_bytes} bytes cannot hold a block of {block_bytes} bytes: "
@@ -63,12 +57,10 @@ def traffic_costs(problem: OperatorProblem, onchip_bytes: int, block_bytes: int,
 
 
 def seconds_until(deadline: float) -> float:
-    """Return the time left, at least 0."""
     return max(0.0, deadline - time.monotonic())
 
 
 def too_late(graph: OpGraph) -> InputError:
-    """Return the error of a time limit that ends before the off-chip transfers are counted."""
     return InputError(
         f"{graph.source or graph.name}: the off-chip transfers cannot be counted within the time limit: "
         "raise it, or use larger blocks (block_bytes)"
@@ -118,7 +110,7 @@ def offchip_traffic(
     Raises InputError if the on-chip memory cannot hold one block, or the time ends. O(block accesses x log).
     """
     problem = graph if isinstance(graph, OperatorProblem) else OperatorProblem(graph)
-    steps = problem.check_order(np.arange(problem.graph.n_nodes) if order is None else order)
+    steps = problem.check_order(order)
     costs = traffic_costs(problem, onchip_bytes, block_bytes, deadline)
     try:
         return OffchipTraffic(*costs.traffic(steps, None if deadline is None else seconds_until(deadline)))

@@ -16,8 +16,6 @@ from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 
 _KICKS_FRESH, _KICKS_REFINE = 8.0, 2.0  # per tuple at effort 1
-
-
 EFFORTS = {"fast": 0.03, "default": 1.0, "best": 4.0}  # chosen by the front in docs/performance/wires.md
 
 
@@ -35,7 +33,6 @@ class LocalSearchParameters:
 
     @property
     def work(self) -> float:
-        """The effort as a number."""
         return EFFORTS[self.effort] if isinstance(self.effort, str) else self.effort
 
 
@@ -59,12 +56,11 @@ class LocalSearch(TupleOrderMethod):
         parameters: LocalSearchParameters,
         progress: Progress,
     ) -> None:
-        """See TupleOrderMethod."""
         cuts = [problem.bounds]
         if _longest(problem.bounds[first : last + 1]) > MAX_STRIDE:  # pieces of the order, whose ends move by turns
-            presort(problem, order, first, last, MAX_STRIDE)
+            presort(problem, order, first, last)
             here, first, last = problem.bounds[first : last + 1], 0, 0
-            cuts = [pieces(here, MAX_STRIDE), pieces(here, MAX_STRIDE, MAX_STRIDE // 2)]
+            cuts = [pieces(here, 0), pieces(here, MAX_STRIDE // 2)]
         fresh = min(parameters.work, 1.0) * _KICKS_FRESH
         rest = parameters.work * (_KICKS_FRESH + _KICKS_REFINE) - fresh
         rounds = [fresh, *[min(_KICKS_FRESH, rest - _KICKS_FRESH * k) for k in range(ceil(rest / _KICKS_FRESH))]]

@@ -17,9 +17,9 @@ import numpy as np
 import reorder.tuples.groups as groups
 from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.cost import field_ones
-from reorder.tuples.request import Storage, TupleRequest, WireRequest
 from reorder.tuples.shards.output import JOURNAL, SENT, Finished, Shard, TensorSpec, csr_specs, make_folder, write_index
 from reorder.tuples.shards.stream import TupleGroup, TupleRange, read_groups, read_tuples
+from reorder.tuples.tuple_order import Storage, TupleRequest, WireRequest
 from reorder.tuples.tuple_problem import TuplesBefore
 from traces.base.checks import check_seed
 from traces.base.errors import InputError, did_you_mean
@@ -79,9 +79,7 @@ def order_weights(
     check_seed(seed)
     storage = Storage("csr", "fp16", id_bits or 16, stride, "row")
     wires = WireRequest(encoder, block_bytes, base_interval, objective, "ones", None, None)
-    request = TupleRequest(
-        storage, wires, method, {"effort": effort, **parameters} if _has_effort(method) else parameters
-    )
+    request = TupleRequest(storage, wires, method, effort, parameters)
     weights, target = ModelWeights(folder), Path(output)
     if os.path.realpath(target) == os.path.realpath(weights.folder):
         raise InputError(f"{target}: the shards that are read: name another folder")
@@ -115,13 +113,6 @@ def selected(weights: ModelWeights, include: Sequence[str], exclude: Sequence[st
     return chosen
 
 
-def _has_effort(method: str) -> bool:
-    from dataclasses import fields
-
-    kinds = TUPLE_ORDERS[method].parameters
-    return kinds is not None and any(f.name == "effort" for f in fields(kinds))
-
-
 def _key(weights: ModelWeights, facts: Sequence[Any]) -> str:
     """Return what tells this work from other work in the same folder: the request, and the files by size and time."""
     files = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in weights.files]
@@ -130,8 +121,6 @@ def _key(weights: ModelWeights, facts: Sequence[Any]) -> str:
 
 @dataclass
 class _Run:
-    """One call's work."""
-
     weights: ModelWeights
     target: Path
     chosen: list[str]

@@ -34,15 +34,12 @@ _VALUES = {"fp32": "F32", "fp16": "F16", "bf16": "BF16"}
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """A tensor in a shard to be written."""
-
     kind: str
     shape: tuple[int, ...]
     n_bytes: int
 
 
 def csr_specs(matrix: RowMatrix, id_bits: int) -> dict[str, TensorSpec]:
-    """Return the tensors of a matrix as CSR, by their names in the file."""
     count, rows = int(matrix.pointers[-1]), matrix.shape[0]
     word = np.dtype(matrix.word).itemsize
     return {
@@ -69,7 +66,7 @@ class Shard:
         self.size = len(self.header) + at
 
     @contextlib.contextmanager
-    def opened(self) -> Iterator[Shard]:
+    def opened(self) -> Iterator[None]:
         """Keep the file open for writing: made at its full size, or as a killed run left it."""
         try:
             flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0)
@@ -80,7 +77,7 @@ class Shard:
             with self._named():
                 self.stream.write(self.header)
                 self.stream.truncate(self.size)
-            yield self
+            yield
             self.flush()
         finally:
             with contextlib.suppress(OSError):  # the failed write raised already
@@ -108,7 +105,6 @@ class Shard:
             self.stream.flush()
 
     def read(self, name: str, at: int, count: int) -> bytes:
-        """Return bytes of a tensor."""
         with self._named():
             self.stream.seek(len(self.header) + self.starts[name] + at)
             return self.stream.read(count)
@@ -122,7 +118,6 @@ class Shard:
             return False
 
     def copy(self, tensor: StoredTensor) -> None:
-        """Take a tensor over as it is."""
         for at in range(0, tensor.stop - tensor.start, _COPIED):
             self.write(tensor.name, at, tensor.read(at, min(_COPIED, tensor.stop - tensor.start - at)))
 
@@ -145,7 +140,6 @@ class Shard:
 
 
 def _checksum(stream: IO[bytes]) -> int:
-    """Return the CRC-32 of a whole file."""
     stream.seek(0)
     checksum = 0
     while part := stream.read(_COPIED):
@@ -180,12 +174,10 @@ class Finished:
             self.groups.setdefault(name, {})[line["start"]] = line["crc"]
 
     def put(self, **line: Any) -> None:
-        """Note that something is finished."""
         self._take(line)
         self.journal.put(**line)
 
     def forget(self, names: Iterable[str]) -> None:
-        """Take nothing of these matrices for finished: their shard is gone."""
         for name in names:
             self.groups.pop(name, None)
             self.matrices.pop(name, None)
@@ -201,10 +193,8 @@ def make_folder(target: Path, source: Path) -> None:
         raise InputError(f"{target}: cannot be made ({error.strerror or error})") from error
 
 
-def write_index(folder: Path, weight_map: Mapping[str, str], total: int, about: Mapping[str, Any]) -> Path:
-    """Write the index of shards."""
+def write_index(folder: Path, weight_map: Mapping[str, str], total: int, about: Mapping[str, Any]) -> None:
     content = {"metadata": {"total_size": total, **about}, "weight_map": dict(sorted(weight_map.items()))}
     with whole_file(folder / INDEX) as stream:
         stream.write((json.dumps(content, indent=2) + "\n").encode())
     sync_folder(folder)
-    return folder / INDEX

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 import reorder.tuples.groups as groups
 from reorder.tuples.matrix import id_field, stride_bounds
-from reorder.tuples.request import Storage, WireRequest
+from reorder.tuples.tuple_order import Storage, WireRequest
 from reorder.tuples.tuple_problem import Field, Int64Array, Piece, TupleProblem, TuplesBefore
 from traces.base.errors import InputError
 from traces.formats import element_bits
@@ -47,30 +47,24 @@ class TupleRange:
         return len(self.rows)
 
     def since(self, at: int) -> TupleRange:
-        """Return the tuples from one on."""
         return TupleRange(self.columns[at:], self.words[at:], self.rows[at:])
 
     def then(self, other: TupleRange) -> TupleRange:
-        """Return these tuples and others behind them."""
         both = (np.concatenate((getattr(self, name), getattr(other, name))) for name in ("columns", "words", "rows"))
         return TupleRange(*both)
 
     def problem(
         self, bounds: Int64Array, value_format: str, id_bits: int, wires: WireRequest, before: TuplesBefore
     ) -> TupleProblem:
-        """Return these tuples as a problem."""
         values = Field("values", self.words.astype(np.uint64), element_bits(value_format))
         ids = id_field("column ids", self.columns, id_bits)
-        return TupleProblem(
-            (values, ids), bounds, self.rows, wires.encoder, wires.interval, wires.objective, wires.metric,
-            bus_bytes=wires.bus_bytes, energy_pj=wires.energy_pj, before=before,
-        )  # fmt: skip
+        return wires.problem((values, ids), bounds, self.rows, before)
 
 
-def read_tuples(matrix: RowMatrix, first_row: int = 0) -> Iterator[TupleRange]:
+def read_tuples(matrix: RowMatrix) -> Iterator[TupleRange]:
     """Yield the tuples of whole rows, about _READ_TUPLES at a time. Raises InputError for one that is not finite."""
     pointers, rows = matrix.pointers, matrix.shape[0]
-    row = first_row
+    row = 0
     while row < rows:
         stop = int(np.searchsorted(pointers, pointers[row] + _READ_TUPLES, side="right")) - 1
         stop = min(max(stop, row + 1), rows)
@@ -95,9 +89,11 @@ def read_groups(matrix: RowMatrix, storage: Storage, wires: WireRequest) -> Iter
     source = read_tuples(matrix)
     held = next(source, None)
     before, lead, ended = TuplesBefore(), 0, False  # lead: whether the tuple before comes first, which a group follows
+    least = 2 * groups.GROUP_TUPLES
     while held is not None:
-        while not ended and len(held) < 2 * groups.GROUP_TUPLES:
-            held, ended = _longer(held, source)
+        while not ended and len(held) < least:
+            more = next(source, None)
+            held, ended = (held, True) if more is None else (held.then(more), False)
         bounds = stride_bounds(held.rows[lead:], storage.stride, "row", rows_may_mix=False) + lead
         bounds = np.concatenate((np.zeros(lead, np.int64), bounds))
         problem = held.problem(bounds, matrix.value_format, storage.id_bits, wires, before)
@@ -112,14 +108,9 @@ def read_groups(matrix: RowMatrix, storage: Storage, wires: WireRequest) -> Iter
         if ended:
             return
         if cut == lead:  # a group longer than what is held
-            held, ended = _longer(held, source)
+            least = len(held) + 1
             continue
+        least = 2 * groups.GROUP_TUPLES
         at = int(bounds[cut]) - 1
         before = TuplesBefore(before.slots + at, int(held.rows[at - 1]) if at else before.row, before.strides + cut - 1)
         held, lead = held.since(at), 1
-
-
-def _longer(held: TupleRange, source: Iterator[TupleRange]) -> tuple[TupleRange, bool]:
-    """Return the tuples held with more behind them, and whether there are no more."""
-    more = next(source, None)
-    return (held, True) if more is None else (held.then(more), False)

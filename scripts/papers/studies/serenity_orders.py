@@ -108,7 +108,7 @@ def _arenas(job: Job) -> dict[str, Any]:
     graph = _cell_a(job["arenas"])
     peak = ew.schedule(graph).peak_bytes
     total, drawn = least_orders(graph, peak, job["drawn"], job["seed"])
-    arenas = Counter(arena(graph, order, ALLOCATOR).n_bytes for order in drawn)
+    arenas = Counter(arena(graph, order, ALLOCATOR).height for order in drawn)
     return {"peak": peak, "orders": str(total), "arenas": [[size, n] for size, n in sorted(arenas.items())]}
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from reorder.operators.arena.base import (
     ALLOCATORS,
     Allocator,
     Buffers,
+    Int64Array,
     Placement,
     PlacementTask,
     by_size,
@@ -15,31 +18,26 @@ from reorder.operators.arena.base import (
 )
 
 
-class Linear(Allocator):
-    """By start of life (ties: number), each in the smallest gap between those live then, or behind the highest."""
+class ByRule(Allocator):
+    """Each in the smallest (or, not best, lowest) gap between those live then, or behind the highest."""
 
-    rule = 0
-
-    def place(self, buffers: Buffers, task: PlacementTask, parameters: None) -> Placement:
-        return place_in_sequence(buffers, np.argsort(buffers.lower, kind="stable"), best=True, deadline=task.deadline)
-
-
-class BySize(Allocator):
-    """By decreasing size (ties: start of life, then number), each in the smallest (or, not best, lowest) gap."""
-
-    def __init__(self, rule: int, best: bool) -> None:
-        self.rule, self.best = rule, best
+    def __init__(self, rule: int, sequence: Callable[[Buffers], Int64Array], best: bool) -> None:
+        self.rule, self.sequence, self.best = rule, sequence, best
 
     def place(self, buffers: Buffers, task: PlacementTask, parameters: None) -> Placement:
-        return place_in_sequence(buffers, by_size(buffers), best=self.best, deadline=task.deadline)
+        return place_in_sequence(buffers, self.sequence(buffers), best=self.best, deadline=task.deadline)
+
+
+def by_start(buffers: Buffers) -> Int64Array:
+    return np.argsort(buffers.lower, kind="stable")
 
 
 ALLOCATORS.register(
     "linear", summary="place when written, release after the last use, best fit (TensorFlow Lite 2017-2019)"
-)(Linear())
+)(ByRule(0, by_start, best=True))
 ALLOCATORS.register("size-best-fit", summary="all lifetimes known, largest first, smallest gap that fits")(
-    BySize(rule=1, best=True)
+    ByRule(1, by_size, best=True)
 )
 ALLOCATORS.register("size-first-fit", summary="all lifetimes known, largest first, lowest gap that fits")(
-    BySize(rule=2, best=False)
+    ByRule(2, by_size, best=False)
 )

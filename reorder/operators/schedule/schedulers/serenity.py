@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from reorder.operators.schedule import constructive
+import cython_ext.schedule.schedule as kernel
 from reorder.operators.schedule.base import SCHEDULERS, ScheduleTask, SearchResult
 from reorder.operators.schedule.operator_problem import OperatorProblem, Order
 from traces.base.errors import unknown_name
@@ -50,7 +50,7 @@ def waists(problem: OperatorProblem) -> list[int]:
     after which nothing is live but what v wrote: there the graph falls into parts that can be scheduled alone."""
     graph = problem.graph
     n = graph.n_nodes
-    _, _, live = problem.costs.footprint(constructive.file_order(problem))
+    _, _, live = problem.costs.footprint(problem.file_order())
     alone = [-1] * n  # bytes of what each operator wrote, where it is the only writer
     for v, buffers in enumerate(problem.buffer_rows["writes"]):
         if all(len(graph.writers[graph.buffers[b]]) == 1 for b in buffers):
@@ -147,7 +147,7 @@ def serenity(problem: OperatorProblem, task: ScheduleTask, parameters: SerenityP
         shift = part.graph.n_nodes - len(own)  # 1 where the part begins with the data of the waist before it
         if piece is None:
             complete, truncated = False, truncated or run.truncated
-            piece = constructive.greedy(part)
+            piece = part.greedy()
         order += [own[v - shift] for v in piece.tolist() if v >= shift]
         states += run.states
         seconds = time.thread_time() - started
@@ -178,11 +178,9 @@ class _Part:
         self.budgets: list[int] = []
 
     def schedule(self) -> Order | None:
-        import cython_ext.schedule.schedule as kernel
-
         if self.parameters.soft_budget == "unbounded":
             return self._programme(kernel.NEVER, self.parameters.max_states)[1]
-        hard = int(self.problem.costs.peak(constructive.kahn(self.problem)))  # tau_max, Algorithm 2 line 3
+        hard = int(self.problem.costs.peak(self.problem.kahn()))  # tau_max, Algorithm 2 line 3
         limit = self.parameters.max_level_states
         if self.parameters.soft_budget == "printed":
             return self._printed(hard, limit)
@@ -210,8 +208,6 @@ class _Part:
             tau = min(tau, hard)
 
     def _printed(self, hard: int, limit: int) -> Order | None:
-        import cython_ext.schedule.schedule as kernel
-
         old = new = hard
         status = kernel.EXHAUSTED  # no solution
         for _ in range(PRINTED_STEPS):
@@ -224,8 +220,6 @@ class _Part:
 
     def _programme(self, upper: int, max_level_states: int) -> tuple[int, Order | None, int]:
         """Return the status, the order found, and the least peak that was cut off."""
-        import cython_ext.schedule.schedule as kernel
-
         search = kernel.Search(self.problem.compiled, 0, upper, self.parameters.max_states, safe_moves=False)
         status = kernel.RUNNING
         while status == kernel.RUNNING and not self.truncated:

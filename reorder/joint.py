@@ -1,12 +1,13 @@
-"""Reorder tuples inside an edge order without changing any I/O.
+"""Tuple order inside an edge ordering: connections of a run change places, the runs themselves do not.
 
-An *I/O-neutral window* is a segment of consecutive connections of one run during which nothing is loaded: all its
-sources and its target are resident. Nothing is evicted either, so what is resident is the same at its start and its end
-however its connections are permuted. Under RR nothing else could change, as hits leave no trace. Under MIN evictions
-look at next uses; a value whose next use lies in the window was never evicted before it (it is a hit there), so every
-victim's next use lies beyond the window's other end or before its start, and moving uses about inside the window
-changes no comparison. Hence reads, writes and their order stay exactly as they are. Under LRU the recency of the
-window's sources changes, and with it perhaps a later victim: windows are kept only if a recount shows no further I/O.
+`order_jointly` does so without changing any I/O. An *I/O-neutral window* is a segment of consecutive connections of one
+run during which nothing is loaded: all its sources and its target are resident. Nothing is evicted either, so what is
+resident is the same at its start and its end however its connections are permuted. Under RR nothing else could change,
+as hits leave no trace. Under MIN evictions look at next uses; a value whose next use lies in the window was never
+evicted before it (it is a hit there), so every victim's next use lies beyond the window's other end or before its
+start, and moving uses about inside the window changes no comparison. Hence reads, writes and their order stay exactly
+as they are. Under LRU the recency of the window's sources changes, and with it perhaps a later victim: windows are kept
+only if a recount shows no further I/O.
 
 `spare_runs`: whole runs are permuted where a recount of the inference confirms that no read or write is added.
 """
@@ -22,14 +23,78 @@ import numpy.typing as npt
 
 import cython_ext.iomodel.counts as iomodel
 from reorder.base import Progress, check_order
-from reorder.joint.inside_runs import run_problem
 from reorder.tuples.base import TUPLE_ORDERS
 from reorder.tuples.cost import wire_cost
 from reorder.tuples.groups import order_all
-from reorder.tuples.tuple_problem import Int64Array
-from traces.networks.checks import checked_memory, policy_codes
+from reorder.tuples.matrix import id_field, stride_bounds, value_field
+from reorder.tuples.tuple_problem import CHAINS, Coding, Int64Array, TupleProblem
+from traces.networks.checks import checked_memory, policy_codes, weights_of
 from traces.networks.network import Network
 from traces.networks.processing import processing_arrays
+
+
+def run_problem(
+    network: Network,
+    edges: Int64Array,
+    bounds: Int64Array,
+    *,
+    value_format: str,
+    id_bits: int | None = None,
+    **kind: Any,
+) -> TupleProblem:
+    """The problem whose slot k is connection edges[k]: its weight, and its source counted from its layer's lowest."""
+    weights = weights_of(network, "an order of tuples")
+    ids = network.sources
+    if network.layer is not None:
+        low = np.full(int(network.layer.max()) + 1, np.iinfo(np.int64).max)
+        np.minimum.at(low, network.layer, ids)
+        ids = ids - low[network.layer]
+    width = id_bits or (16 if ids.max(initial=0) < 2**16 else 32)
+    values, *_ = value_field(weights[edges], value_format)
+    rows = np.cumsum(np.diff(network.targets[edges], prepend=-1) != 0) - 1
+    return TupleProblem((values, id_field("source ids", ids[edges], width)), bounds, rows, **kind)
+
+
+def order_run_tuples(
+    network: Network,
+    edges: npt.ArrayLike,
+    *,
+    stride: int | str,
+    method: str = "local-search",
+    value_format: str,
+    encoder: str = "base-xor+dbi-dc",
+    inverts: bool | None = None,
+    block_bytes: int = 32,
+    stride_restart: str = "row",
+    objective: str = "joint",
+    id_bits: int | None = None,
+    seed: int = 0,
+    workers: int = 1,
+    progress: Progress | None = None,
+    **parameters: Any,
+) -> Int64Array:
+    """Return int64[W]: `edges` with the connections of each run reordered for few ones on the wires.
+
+    A run is consecutive connections with one target. Sources of a run are complete before it starts, so the result is
+    topological and has the same runs. stride: tuples that may be swapped (from the start of each run, or of the
+    order with stride_restart='continuous'), or 'row' for whole runs.
+    encoder: under an encoder whose ones no order changes (raw, dbi-dc), tuples are ordered for base-xor all the same.
+    inverts: whether the bus inverts bytes (DBI); None: where `encoder` does, and where CHAINS does not know it.
+    value_format: of weights. block_bytes, id_bits, objective ('joint', 'values', 'ids'), method (of TUPLE_ORDERS) and
+    its parameters: as of `order_tuples`. Raises InputError for an order or an option that cannot be used.
+    """
+    order = check_order(network, edges)
+    TUPLE_ORDERS[method]  # an unknown name is said before any work
+    if inverts is None:
+        inverts = CHAINS.get(encoder, Coding(dbi=True)).dbi
+    runs = np.cumsum(np.diff(network.targets[order], prepend=-1) != 0)
+    bounds = stride_bounds(runs, stride, stride_restart, rows_may_mix=False)
+    coding = "base-xor+dbi-dc" if inverts else "base-xor"
+    kind: dict[str, Any] = {"encoder": coding, "block_bytes": block_bytes, "objective": objective}
+    problem = run_problem(network, order, bounds, value_format=value_format, id_bits=id_bits, **kind)
+    own = TUPLE_ORDERS[method].make_parameters(parameters)
+    positions = order_all(problem, method, seed=seed, parameters=own, workers=workers, progress=progress)
+    return check_order(network, order[positions])
 
 
 @dataclass(frozen=True)
@@ -83,25 +148,6 @@ def io_neutral_windows(
     cut = np.ones(len(sources), bool)
     cut[1:] = (loads[1:] > 0) | (loads[:-1] > 0) | (np.diff(targets) != 0)
     return np.append(np.flatnonzero(cut), len(sources)).astype(np.int64)
-
-
-class _Counter:
-    """Counts reads and writes of orders, and its own calls."""
-
-    def __init__(self, network: Network, memory: int, policy: str, pinning: str) -> None:
-        self.network, self.calls = network, 0
-        self.codes = policy_codes(policy, pinning)
-        self.memory = checked_memory(memory)
-        self.outputs = network.is_output.astype(np.uint8)
-        self.sources = network.sources.astype(np.int32)
-        self.targets = network.targets.astype(np.int32)
-
-    def __call__(self, edges: Int64Array) -> tuple[int, int]:
-        self.calls += 1
-        row = iomodel.count(
-            self.sources[edges], self.targets[edges], self.network.n_neurons, self.outputs, self.memory, *self.codes
-        )
-        return int(row[0]), int(row[1] + row[2])
 
 
 def _accept(
@@ -169,14 +215,22 @@ def order_jointly(
     option that cannot be used.
     """
     order = check_order(network, edges)
-    entry = TUPLE_ORDERS[method]
-    own = entry.make_parameters(parameters)
-    count = _Counter(network, memory, policy, pinning)
+    own = TUPLE_ORDERS[method].make_parameters(parameters)
+    codes, outputs = policy_codes(policy, pinning), network.is_output.astype(np.uint8)
+    sources, targets = network.sources.astype(np.int32), network.targets.astype(np.int32)
+    room, counted = checked_memory(memory), 0
     kind: dict[str, Any] = dict(
         value_format=value_format, id_bits=id_bits, encoder=encoder, block_bytes=block_bytes, metric=metric,
         objective=objective,
     )  # fmt: skip
     n = len(order)
+
+    def count(edges: Int64Array) -> tuple[int, int]:
+        """Return the reads and writes of an order."""
+        nonlocal counted
+        counted += 1
+        row = iomodel.count(sources[edges], targets[edges], network.n_neurons, outputs, room, *codes)
+        return int(row[0]), int(row[1] + row[2])
 
     def solve(base: Int64Array, bounds: Int64Array) -> Int64Array:
         problem = run_problem(network, base, bounds, **kind)
@@ -190,7 +244,7 @@ def order_jointly(
     windows = io_neutral_windows(network, order, memory=memory, policy=policy, pinning=pinning)
     runs = np.append(np.flatnonzero(np.diff(network.targets[order], prepend=-1)), n).astype(np.int64)
     accepted, _ = _accept(order, solve(order, windows), windows, count, recounts, progress)
-    windows_cost = costs(accepted)
+    still = costs(accepted)
     free = solve(order, runs)
     whole_runs = 0
     if spare_runs:
@@ -201,9 +255,9 @@ def order_jointly(
         costs(order),
         costs(accepted),
         costs(free),
-        windows_cost,
+        still,
         int(lengths[lengths > 1].sum()),
         int((lengths > 1).sum()),
         whole_runs,
-        count.calls,
+        counted,
     )
