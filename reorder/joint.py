@@ -28,8 +28,8 @@ from reorder.tuples.cost import wire_cost
 from reorder.tuples.groups import order_all
 from reorder.tuples.matrix import id_field, stride_bounds, value_field
 from reorder.tuples.tuple_problem import CHAINS, Coding, Int64Array, TupleProblem
-from traces.networks.checks import checked_memory, policy_codes, weights_of
-from traces.networks.network import Network
+from traces.networks.checks import checked_memory, policy_codes
+from traces.networks.network import Network, weights_of
 from traces.networks.processing import processing_arrays
 
 

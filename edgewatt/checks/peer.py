@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from traces.base.errors import EdgewattError, InputError
 from traces.base.registry import Registry
-from traces.networks.checks import weights_of
 from traces.networks.forward import start_values
-from traces.networks.network import ACTIVATIONS, Network
+from traces.networks.network import ACTIVATIONS, Network, weights_of
 
 Step = Callable[[], object]
 

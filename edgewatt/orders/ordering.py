@@ -17,8 +17,7 @@ from reorder.order import order as order_edges
 from traces.base.errors import InputError, did_you_mean, shown
 from traces.base.progress import Progress
 from traces.layout.settings import AUTO, MACHINE_LANES, Layout
-from traces.networks.checks import weights_of
-from traces.networks.network import Network
+from traces.networks.network import Network, weights_of
 
 PROCESSOR_LANES = 64
 

@@ -24,9 +24,9 @@ from traces.base.checks import check_seed
 from traces.base.errors import InputError
 from traces.base.progress import Progress
 from traces.layout.settings import Layout
-from traces.networks.checks import checked_memory, weights_of
+from traces.networks.checks import checked_memory
 from traces.networks.forward import activated, forward
-from traces.networks.network import ACTIVATIONS, Network
+from traces.networks.network import ACTIVATIONS, Network, weights_of
 from traces.pruning.assignment import arranged, strongest
 from traces.pruning.layers import Layers, layers_of
 from traces.pruning.reconstruction import (

@@ -13,9 +13,8 @@ from cython_ext.inference.runs import LINE_UNITS, NARROW_OFFSETS, UNIT_BYTES
 from cython_ext.streams.streams import assign_rows, run_starts, shared_quads
 from hwmodel.processor.arena import Float32
 from traces.base.errors import InputError
-from traces.networks.checks import weights_of
 from traces.networks.forward import start_values
-from traces.networks.network import COMPILED_ACTIVATIONS, Network
+from traces.networks.network import COMPILED_ACTIVATIONS, Network, weights_of
 from traces.networks.processing import processing_arrays
 from traces.networks.quantization import Quantized, quantize
 

@@ -16,9 +16,9 @@ from hwmodel.coding.stage import Geometry
 from hwmodel.coding.streams import StreamChain
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
+from papers.studies.spmv import lay_out_spmv
 from traces.base.errors import InputError
 from traces.trace.chunks import STREAMS
-from traces.trace.spmv import lay_out_spmv
 
 quick = settings(max_examples=40, deadline=None)
 CHAINS = ("raw", "base-xor", "base-xor+dbi-dc", "base-xor-zdr+dbi-dc", "universal-xor", "base-xor+dbi-ac")

@@ -12,9 +12,9 @@ from hwmodel.machine import Machine
 from hwmodel.replay import replay
 from papers.studies.cdr_strides import convolution_matrix, lay_out_convolution
 from papers.studies.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
+from papers.studies.spmv import lay_out_spmv
 from traces.base.errors import InputError
 from traces.trace.build import final_image
-from traces.trace.spmv import lay_out_spmv
 
 
 @st.composite

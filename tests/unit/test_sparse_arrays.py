@@ -13,10 +13,10 @@ from scipy import sparse
 
 import edgewatt as ew
 from edgewatt.checks.run import validate_matrix
+from papers.studies.spmv import lay_out_spmv
 from reorder.tuples.files import read_matrix, write_matrix
 from traces.base.errors import InputError
 from traces.networks.prune import prune_matrix
-from traces.trace.spmv import lay_out_spmv
 
 ROUND = [0, 2**63 - 1, -(2**63), -1, 5]  # differences go round: four positive ones, whose sum is 2^64 + 5
 GOOD = [0, 2, 3, 3, 5]

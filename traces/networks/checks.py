@@ -24,15 +24,6 @@ def check_order(network: Network, edges: npt.ArrayLike) -> npt.NDArray[np.int64]
     return order
 
 
-def weights_of(network: Network, what: str) -> npt.NDArray[np.float32]:
-    if network.weights is None:
-        raise InputError(
-            f"the network {network.name!r} has no weights, and {what} needs them: give each connection one, in Python "
-            "with network.with_(weights=...), in a network file as the array 'weights'"
-        )
-    return network.weights
-
-
 def is_only_order(network: Network, edges: npt.NDArray[np.int64]) -> bool:
     a_path = network.n_connections == np.count_nonzero(network.touched) - 1  # else it is not worth a look
     return a_path and bool(np.array_equal(network.targets[edges[:-1]], network.sources[edges[1:]]))

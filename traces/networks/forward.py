@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.networks.checks import weights_of
-from traces.networks.network import ACTIVATIONS, Network
+from traces.networks.network import ACTIVATIONS, Network, weights_of
 
 # Bias of every neuron by layer width, from the challenge's public reference program (reference/radixnet/README.md).
 BIASES = {1024: -0.3, 4096: -0.35, 16384: -0.4, 65536: -0.45}

@@ -386,3 +386,12 @@ def renumbered(network: Network, number: npt.ArrayLike) -> Network:
         slopes=pick(network.slopes),
         positions=pick(network.positions),
     )
+
+
+def weights_of(network: Network, what: str) -> npt.NDArray[np.float32]:
+    if network.weights is None:
+        raise InputError(
+            f"the network {network.name!r} has no weights, and {what} needs them: give each connection one, in Python "
+            "with network.with_(weights=...), in a network file as the array 'weights'"
+        )
+    return network.weights

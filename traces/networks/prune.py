@@ -9,8 +9,7 @@ import numpy.typing as npt
 
 from traces.base.errors import InputError, unknown_name
 from traces.base.sparse import checked_sparse
-from traces.networks.checks import weights_of
-from traces.networks.network import Network
+from traces.networks.network import Network, weights_of
 
 SCOPES = ("global", "layer")
 
@@ -27,7 +26,6 @@ def prune_magnitude(
     """
     if scope not in SCOPES:
         raise unknown_name("scope", scope, SCOPES)
-    weights = weights_of(network, "magnitude pruning")
     keep = _how_many(network.n_connections, density, n_connections)
     if scope == "global":
         groups = [(np.arange(network.n_connections), keep)]
@@ -35,6 +33,7 @@ def prune_magnitude(
         if network.layer is None:
             raise InputError(f"{network.name} is not layered: prune with scope 'global'")
         groups = _layer_quotas(network.layer, keep)
+    weights = weights_of(network, "magnitude pruning")
     magnitude = np.abs(weights)
     chosen = np.concatenate([edges[np.argsort(-magnitude[edges], kind="stable")[:n]] for edges, n in groups])
     chosen.sort()

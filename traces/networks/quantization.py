@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError
-from traces.networks.checks import weights_of
 from traces.networks.forward import forward
-from traces.networks.network import Network
+from traces.networks.network import Network, weights_of
 
 Float32 = npt.NDArray[np.float32]
 Ids = npt.NDArray[np.integer]

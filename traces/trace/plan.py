@@ -13,9 +13,8 @@ from traces.base.memory import claim
 from traces.formats import element_bits, from_bits, to_bits
 from traces.layout.kind import LAYOUTS, LayoutKind, Space, Steps, Stored
 from traces.layout.settings import BOTH_INT8, INT8, NEURON_FORMATS, Layout, choices
-from traces.networks.checks import weights_of
 from traces.networks.forward import SLOPE, start_values
-from traces.networks.network import Network
+from traces.networks.network import Network, weights_of
 from traces.networks.quantization import Quantized, quantized_network, to_bytes
 from traces.trace.chunks import STREAMS, Chunk, Memory, Region
 

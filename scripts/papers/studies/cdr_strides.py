@@ -25,8 +25,8 @@ from hwmodel.dram.energy import wire_constants_pj
 from hwmodel.parts.part import Part
 from papers.figure import Chart, Figure, Job, Row, Table
 from papers.studies.gpu import GpuSpec, gpu_time, simulate_gpu_spmv
+from papers.studies.spmv import SpmvProblem, lay_out_spmv
 from traces.formats import to_bits
-from traces.trace.spmv import SpmvProblem, lay_out_spmv
 
 Order = npt.NDArray[np.int64] | None
 

@@ -23,10 +23,10 @@ import numpy.typing as npt
 
 from hwmodel.caches.cache import CacheCounts, CacheLevel
 from hwmodel.caches.spec import CacheSpec
+from papers.studies.spmv import SpmvProblem
 from traces.base.checks import whole_number
 from traces.base.errors import InputError, shown
 from traces.trace.chunks import STREAMS
-from traces.trace.spmv import SpmvProblem
 
 if TYPE_CHECKING:
     from hwmodel.dram.result import DramResult

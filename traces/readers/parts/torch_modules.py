@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from traces.base.errors import InputError, MissingExtraError, brief
-from traces.networks.checks import weights_of
-from traces.networks.network import Network
+from traces.networks.network import Network, weights_of
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.parts.model_network import to_network
 
