@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hwmodel.part_readers.reader import CORE, PART_READERS, NumberSection, PartReader, Specification
-from hwmodel.parts.part_tree import Tree
+from hwmodel.parts.part_sections import Tree
 
 STANDARDS = {"HBM": "HBM1"}  # as we call them
 BEATS_PER_CLOCK = {"GDDR5": 4, "GDDR5X": 8, "GDDR6": 16}

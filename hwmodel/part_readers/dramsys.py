@@ -9,7 +9,7 @@ from typing import Any
 
 from hwmodel.part_readers.reader import BASES, PART_READERS, NumberSection, PartReader, Specification
 from hwmodel.parts.part_file import load_part
-from hwmodel.parts.part_tree import Tree
+from hwmodel.parts.part_sections import Tree
 
 TIMING = {
     "RL": ("RL", "CL"), "WL": ("WL",), "tRCD": ("RCD", "RCDRD", "RCD_L"), "tRCD_write": ("RCDWR",),

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from hwmodel.part_readers.reader import PART_READERS, NumberSection, PartReader, Specification
-from hwmodel.parts.part_tree import Tree
+from hwmodel.parts.part_sections import Tree
 
 TIMING = {
     "RL": ("nCL", "nRL"), "WL": ("nCWL", "nWL"), "tRCD": ("nRCD", "nRCDRD", "nRCDr"), "tRCD_write": ("nRCDWR", "nRCDw"),

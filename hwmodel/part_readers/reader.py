@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from hwmodel.parts.part import Part
-from hwmodel.parts.part_file import load_part
-from hwmodel.parts.part_tree import Tree, read_tree
+from hwmodel.parts.part_file import load_part, read_tree
+from hwmodel.parts.part_sections import Tree
 from traces.base.errors import InputError, did_you_mean
 from traces.base.registry import Registry
 
