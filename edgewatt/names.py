@@ -111,7 +111,7 @@ def public(space: str) -> tuple[Callable[[str], Any], list[str]]:
 
     def get(name: str) -> Any:
         if name in PUBLIC[space]:
-            value = _load(PUBLIC[space][name], name)
+            value = _load(PUBLIC[space][name], name, space)
             setattr(sys.modules[space], name, value)
             return value
         if space == "edgewatt" and name in SPACES:
@@ -125,7 +125,7 @@ def public(space: str) -> tuple[Callable[[str], Any], list[str]]:
     return get, sorted(PUBLIC[space])
 
 
-def _load(module: str, name: str) -> Any:
+def _load(module: str, name: str, space: str) -> Any:
     from edgewatt.installation import check_traces_package
 
     check_traces_package()
@@ -134,4 +134,5 @@ def _load(module: str, name: str) -> Any:
         from traces.base.arguments import checked
 
         value = checked(value)
+        value.__module__, value.__qualname__ = space, name  # where pickles, and so pools of processes, find it again
     return value

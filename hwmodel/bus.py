@@ -111,6 +111,10 @@ class Bus:
     def __init__(self, bus_bytes: int = 2, *, idle_level: int = 0, n_streams: int = 1) -> None:
         if not 1 <= bus_bytes <= MAX_LANES:
             raise InputError(f"bus_bytes is {bus_bytes}: a bus has 1 to {MAX_LANES} byte lanes")
+        if idle_level not in (0, 1):
+            raise InputError(f"idle_level is {idle_level}: wires rest at 0 or at 1")
+        if n_streams < 1:
+            raise InputError(f"n_streams is {n_streams}: at least one stream is counted")
         self.bus_bytes = bus_bytes
         self.idle_level = idle_level
         self._rest()

@@ -15,7 +15,7 @@ from traces.base.progress import Progress
 from traces.base.registry import Registry
 from traces.base.reprs import OneLineRepr
 from traces.networks.checks import check_order
-from traces.networks.network import Network
+from traces.networks.network import Network, ReadOnlyCopies
 
 __all__ = ["ORDERINGS", "PINNINGS", "POLICIES", "Make", "Method", "Ordering", "Progress", "Task", "check_order"]
 
@@ -53,7 +53,7 @@ class Task:
 
 
 @dataclass(frozen=True, eq=False)
-class Ordering(OneLineRepr):
+class Ordering(ReadOnlyCopies, OneLineRepr):
     """An order of work. ``edges[k]`` is the index (in the network's own order) of the k-th processed connection.
 
     method, parameters: what made it. curve: best-so-far points (search steps, seconds, objective) of a search, empty
@@ -74,7 +74,7 @@ class Ordering(OneLineRepr):
         edges = np.asarray(self.edges)
         if edges.ndim != 1:
             raise InputError(f"edges: connections in order are wanted, int[W], not {shown(self.edges)}")
-        if edges.flags.writeable:  # an order stays what was checked
+        if edges.flags.writeable or edges.base is not None:  # an order stays what was checked
             edges = edges.copy()
             edges.setflags(write=False)
         object.__setattr__(self, "edges", edges)

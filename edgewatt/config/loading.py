@@ -19,7 +19,7 @@ from edgewatt.config.sections import elsewhere, known_keys, sections_in
 from traces.base.checks import is_whole
 from traces.base.document import Change, ConfigError, Document, Loc, Mark, locs_in, parse_document, read_document
 from traces.base.errors import InputError, did_you_mean, printable, shown
-from traces.base.files import need_regular, stamp_of
+from traces.base.files import Stamp, need_regular, stamp_of
 from traces.base.resources import network_file, shipped_names, shipped_path
 from traces.base.units import is_size, size_in_bytes
 from traces.layout.settings import MACHINE_LANES
@@ -76,7 +76,7 @@ def _plain(value: Any, depth: int) -> Any:
         return [_plain(item, depth + 1) for item in value]
     if isinstance(value, Path):
         return str(value)
-    return value.item() if hasattr(value, "item") else value
+    return value.tolist() if hasattr(value, "tolist") else value  # of NumPy
 
 
 def _absolute(value: Any, folder: Path, key: str, mapping: Any) -> Any:
@@ -124,18 +124,19 @@ def changes_of(overrides: Iterable[str], document: Document) -> list[Change]:
             part = parse_document(value or "~", mark.file)
         except ConfigError as error:
             raise ConfigError([(mark, message) for _, message in error.problems]) from None
-        loc = _overridden(document, key)
+        made = {loc[:2] for loc, _, _ in changes}  # axes that a text before this one adds
+        loc = _overridden(document, key, [axis for axis in made if len(axis) == 2])
         data = _absolute(part.data, Path.cwd(), ".".join(step for step in loc if not is_whole(step)), None)
         changes.append((loc, Document(data, dict.fromkeys(part.keys, mark), dict.fromkeys(part.values, mark)), mark))
     return changes
 
 
-def _overridden(document: Document, key: str) -> tuple[str, ...]:
+def _overridden(document: Document, key: str, made: Iterable[Loc]) -> tuple[str, ...]:
     section, _, rest = key.partition(".")
     if section not in ("grid", "zip") or not rest or "base" not in document.data:
         return tuple(key.split("."))
     axes = document.data.get(section)
-    for axis in axes if isinstance(axes, dict) else ():
+    for axis in (*(axes if isinstance(axes, dict) else ()), *(str(name) for where, name in made if where == section)):
         if rest.startswith(f"{axis}."):
             return (section, axis, *rest[len(axis) + 1 :].split("."))
     return (section, rest)
@@ -238,7 +239,7 @@ def _read_piece(path: Path) -> Document:
 
 
 @lru_cache(maxsize=256)
-def _read_once(path: Path, stamp: tuple[int, int]) -> Document:
+def _read_once(path: Path, stamp: Stamp) -> Document:
     return read_with_paths(path)
 
 
@@ -313,7 +314,7 @@ def _one(model: type[BaseModel], data: Any, loc: Loc, item: dict[str, Any], expe
         names = [part.strip().strip("'") for part in context["expected"].replace(" or ", ", ").split(",")]
         if not isinstance(value, str) or (expected and _as_number(value)):
             return loc, False, _wrong_type([*expected, f"one of {', '.join(names)}"], value)
-        what = shown(loc[-1] if loc else "")
+        what = shown(next((step for step in reversed(loc) if isinstance(step, str)), ""))
         return loc, False, f"{what} cannot be {shown(value)}{did_you_mean(value, names)}"
     if kind in _BOUNDS:
         key, text = _BOUNDS[kind]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
 import json
 import time
@@ -119,9 +120,14 @@ def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep:
         if step.reports is not None and step.name not in OPTIONAL:
             results |= step.reports(steps[step.name])
     seconds = curve_seconds(steps["ordering"]) if point.order is not None else []
-    canonical = {"config": point.config, "hash": point.hash, "seed": point.measure.seed, "results": results}
+    canonical = {
+        "config": copy.deepcopy(point.config),
+        "hash": point.hash,
+        "seed": point.measure.seed,
+        "results": results,
+    }
     provenance = {
-        **environment(),
+        **copy.deepcopy(environment()),
         **({"plugins": point.plugins} if point.plugins else {}),
         "name": point.name,
         "paths": point.paths,

@@ -25,7 +25,7 @@ from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import BusSpec, EngineSpec, Machine
 from traces.base.errors import InputError
-from traces.base.files import stamp_of
+from traces.base.files import Stamp, stamp_of
 from traces.layout.settings import Layout
 from traces.trace.partition import EnginesSpec
 
@@ -67,14 +67,14 @@ def to_json(value: Any) -> Any:
     if fields is not None:
         plain, state = {}, value.__dict__
         if (known := state.get(_KNOWN)) is not None:
-            return dict(known)
+            return marshal.loads(known)  # a form of the caller's own, which may be changed
         for name, is_later, default, omitted in fields:
             item = state[name]
             if not (is_later and item == (default() if callable(default) else default)):
                 plain[name] = item if type(item) in _PLAIN else _without(to_json(item), omitted)
         if _KNOWN in state:
-            state[_KNOWN] = plain
-            return dict(plain)
+            state[_KNOWN] = marshal.dumps(plain)
+            return marshal.loads(state[_KNOWN])
         return plain
     if hasattr(value, "to_json"):
         return value.to_json()
@@ -401,6 +401,8 @@ def part_identity(dram: Mapping[str, Any]) -> dict[str, Any]:
         content = part_content(load_part_with(dram["part"], dram["overrides"]))
         name = part.name if dram["part"].endswith((".yaml", ".yml")) else dram["part"]
         identity = {"part": name, "sha256": content_hash(content)}
+        if len(_PARTS) >= MOST_KEPT:
+            _PARTS.clear()
         _PARTS[id(part), overrides] = part, identity
     return {**dram, **identity}
 
@@ -437,7 +439,7 @@ def check_unchanged(files: tuple[FileIdentity, ...], paths: list[str]) -> None:
 
 
 @lru_cache(maxsize=256)
-def _content(path: str, stamp: tuple[int, int]) -> str:
+def _content(path: str, stamp: Stamp) -> str:
     digest = hashlib.sha256()
     root = Path(path)
     files = sorted(p for p in root.rglob("*") if p.is_file()) if root.is_dir() else [root]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgewatt.results.store import Claims, Store
-from traces.base.errors import unknown_name
+from traces.base.errors import InputError, unknown_name
 from traces.base.progress import Progress
 from traces.base.workers import Workers, available_cores
 
@@ -68,6 +69,16 @@ POLL_S = 0.2
 """How often a sweep looks whether others have finished the points that are left."""
 
 
+def _planned(config: str | Path | Mapping[str, Any] | SweepPlan, overrides: Iterable[str]) -> SweepPlan:
+    from edgewatt.runs.plan import SweepPlan, load_sweep
+
+    if not isinstance(config, SweepPlan):
+        return load_sweep(config, overrides)
+    if list(overrides):
+        raise InputError("overrides change a configuration, and this plan is made: give them to load_sweep")
+    return config
+
+
 def run(
     config: str | Path | Mapping[str, Any] | SweepPlan,
     *,
@@ -82,10 +93,10 @@ def run(
     and column of every problem, and whatever a point raises.
     """
     from edgewatt.runs.compute import run_points
-    from edgewatt.runs.plan import SweepPlan, load_sweep, warn_of_ignored
+    from edgewatt.runs.plan import warn_of_ignored
     from edgewatt.runs.records import Records
 
-    plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides or ())
+    plan = _planned(config, overrides or ())
     warn_of_ignored(plan.points)
     if results is None:
         return Records(run_points(plan.points, progress=progress))
@@ -130,12 +141,12 @@ def sweep(
             stack.callback(run_by.close)
             if not Path(results).exists():
                 run_by.prepare(available_cores())  # of a new sweep: they load while we do, and find its points out
-        from edgewatt.runs.plan import SweepPlan, load_sweep, warn_of_ignored
+        from edgewatt.runs.plan import warn_of_ignored
         from edgewatt.runs.run_state import Results, SweepRun, still_to_do
 
-        plan = config if isinstance(config, SweepPlan) else load_sweep(config, overrides)
+        plan = _planned(config, overrides)
         warn_of_ignored(plan.points)
-        store = Store(results, fsync=fsync).open()
+        store = Store(os.path.abspath(results), fsync=fsync).open()  # its records are read whenever they are asked for
         store.sweep_leftovers()
         store.put_plan(plan.name, [point.hash for point in plan.points])
         so_far = Results(store, plan.points)

@@ -140,6 +140,9 @@ class CacheLevel:
         passes = self._passing[stream]
         own, passing = np.flatnonzero(~passes), np.flatnonzero(passes)
         out = LineTransactions(*self._accessed(op[own], address[own], size[own], True))
+        if op[passing].any():
+            names = ", ".join(self.spec.bypass)
+            raise InputError(f"a store of a stream that bypasses a cache ({names}): loads alone pass by")
         line_bytes = self.spec.line_bytes
         lines, access = touched_lines(np.ascontiguousarray(address[passing]), size[passing], line_bytes)
         of, new = stream[passing][access], np.zeros(len(lines), bool)

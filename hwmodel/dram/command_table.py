@@ -18,6 +18,9 @@ from hwmodel.dram.result import DramCounts
 from hwmodel.parts.part import COMMANDS, READ_COMMANDS, WRITE_COMMANDS, Part
 from traces.base.errors import InputError, brief, did_you_mean
 
+_BURSTS = READ_COMMANDS + WRITE_COMMANDS
+_OF_A_BANK = ("ACT", "ACT2", *_BURSTS, "PRE", "REFpb", "RFM")
+
 READS, WRITES = (tuple(map(COMMANDS.index, names)) for names in (READ_COMMANDS, WRITE_COMMANDS))
 _ALIASES = {"REFA": "REFab", "REFB": "REFpb", "REF": "REFab"}
 _ALIASES |= {"PDEA": "PDE", "PDEP": "PDE", "PDXA": "PDX", "PDXP": "PDX"}  # DRAMPower names the state of the banks
@@ -232,11 +235,11 @@ def count_commands(table: CommandTable, *, part: Part) -> DramCounts:
         for at, bank in zip(mine.tolist(), banks.tolist(), strict=True):
             cycle, command = int(table.cycle[at]), COMMANDS[table.command[at]]
             rank_counts[0, r, index[command]] += 1
-            if command in ("ACT", "ACT2", *READ_COMMANDS, *WRITE_COMMANDS, "PRE", "REFpb", "RFM"):
+            if command in _OF_A_BANK:
                 bank_counts[0, r * o.banks + bank, index[command]] += 1
             if command == "ACT":
                 opened[bank], recovered[bank] = cycle, cycle + t.tRAS
-            elif command in READ_COMMANDS + WRITE_COMMANDS:
+            elif command in _BURSTS:
                 recovery = t.tRTP if command in READ_COMMANDS else t.WL + o.burst_cycles + t.tDQSS + t.tWR
                 recovered[bank] = max(recovered[bank], cycle + recovery)
                 if command in ("RDA", "WRA") and opened[bank] >= 0:
@@ -286,6 +289,8 @@ def spans(table: CommandTable, rank: int, entry: str, leave: str) -> Spans:
     entries, exits = (
         table.cycle[(table.rank == rank) & (table.command == COMMANDS.index(name))].tolist() for name in (entry, leave)
     )
+    if len(exits) > len(entries):
+        raise InputError(f"rank {rank}: {len(exits)} {leave} and {len(entries)} {entry} before them")
     return list(zip(entries, [*exits, table.end_cycle], strict=False))
 
 

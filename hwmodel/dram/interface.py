@@ -89,6 +89,8 @@ def count_interface(
     if table.data is None and bursts.any():
         raise InputError("the command table has no data: ones and edges need the bytes of each burst")
     data = table.data if table.data is not None else np.empty((0, part.organisation.burst_bytes), "u1")
+    if data.shape[1] != part.organisation.burst_bytes:
+        raise InputError(f"bursts of {data.shape[1]} bytes: a burst of {part.name} has {part.organisation.burst_bytes}")
     kinds = [(table.is_read, WAYS[:1]), (table.is_write, WAYS[1:])] if gaps == "rest" else [(bursts, WAYS)]
     groups: list[GroupCounts] = []
     inverted = 0

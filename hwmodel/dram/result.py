@@ -51,7 +51,7 @@ class DramCounts:
         return self.read_row_hits + self.write_row_hits
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DramResult:
     """Outcome of a run. Cycles are clocks of the part (tck_ns).
 

@@ -5,7 +5,6 @@ The schema is documented in docs/concepts/dram-parts.md.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from hwmodel.parts.part import Part
 from hwmodel.parts.part_sections import Tree, build
 from traces.base.document import read_document
 from traces.base.errors import InputError, did_you_mean, shown
+from traces.base.files import Stamp, stamp_of
 from traces.base.resources import shipped_names, shipped_path
 
 
@@ -30,26 +30,27 @@ def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
     if isinstance(part, str) and "+" in part and not Path(part).is_file():
         base, *options = part.split("+")
         return load_part({"extends": base, "name": part, "with": options})
-    known = part if _is_shipped(part) else _find(part)
-    stamps, loaded = _LOADED.get(known, ({}, None))
-    if loaded is None or any(_stamp(file) != stamp for file, stamp in stamps.items()):
+    file = _find(part).absolute()
+    stamps, loaded = _LOADED.get(file, ({}, None))
+    if loaded is None or any(_stamp(each) != stamp for each, stamp in stamps.items()):
         tree = read_tree(_find(part))
         loaded = _built(tree)
-        _LOADED[known] = {file: _stamp(file) for file in tree.files}, loaded
+        if len(_LOADED) >= _MOST_KEPT:
+            _LOADED.clear()
+        _LOADED[file] = {each: _stamp(each) for each in tree.files}, loaded
     return loaded
 
 
-# Parts already read, by shipped name or path, good while none of their files changes.
-_LOADED: dict[str | Path, tuple[dict[Path, tuple[int, int]], Part]] = {}
+_LOADED: dict[Path, tuple[dict[Path, Stamp | None], Part]] = {}
+"""Parts already read, by the path of their file, good while none of their files changes."""
+_MOST_KEPT = 256
 
 
-def _stamp(file: Path) -> tuple[int, int]:
-    """Return the time of a file's last change, and its bytes; one that is gone has none."""
+def _stamp(file: Path) -> Stamp | None:
     try:
-        stat = os.stat(file)
-    except OSError:
-        return 0, -1
-    return stat.st_mtime_ns, stat.st_size
+        return stamp_of(file)
+    except InputError:  # it is gone
+        return None
 
 
 def part_names() -> list[str]:

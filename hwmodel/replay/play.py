@@ -75,6 +75,11 @@ class ReplayResult(OneLineRepr):
         return self.run + self.flush
 
     @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds over all lanes, padding included; 0 of a recorded trace."""
+        return self.work.multiply_adds
+
+    @property
     def read_bytes(self) -> int:
         return int(self.total.reads.sum()) * self.block_bytes
 

@@ -86,14 +86,20 @@ def need_regular(path: str | Path) -> None:
         raise InputError(f"{path}: a pipe or a device, not a file")
 
 
-def stamp_of(path: str | Path) -> tuple[int, int]:
-    """Return the time of a file's last change in ns and its bytes: what was read of it is good while they stay."""
+Stamp = tuple[int, ...]
+
+
+def stamp_of(path: str | Path) -> Stamp:
+    """Return what tells a file from what it was before: what was read of it is good while it stays.
+
+    The time of the last change of its inode is in it, which no program can set back as it can that of the content.
+    """
     need_regular(path)
     try:
         state = os.stat(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
-    return state.st_mtime_ns, state.st_size
+    return state.st_dev, state.st_ino, state.st_ctime_ns, state.st_mtime_ns, state.st_size
 
 
 def why_no_file(path: Path) -> str:

@@ -68,6 +68,12 @@ class Entry(Generic[T]):
         return self.parameters(**given) if self.parameters else None
 
 
+def _defined(item: object) -> str:
+    """Return the name of a member's definition: run again, as a cell of a notebook is, it replaces what it made."""
+    made = getattr(item, "make", item)
+    return str(getattr(made, "__qualname__", "") or type(made).__qualname__)
+
+
 class Registry(Mapping[str, Entry[T]]):
     """Name -> Entry of one kind.
 
@@ -108,7 +114,8 @@ class Registry(Mapping[str, Entry[T]]):
 
         def add(item: T) -> T:
             self._check(name, item)
-            if name in self._entries:
+            known = self._entries.get(name)
+            if known is not None and (known.module, _defined(known.item)) != (by, _defined(item)):
                 raise ValueError(f"{self.what} {name!r} is registered twice")
             self._entries[name] = Entry(name, item, summary, parameters, by, self._origin(name, by))
             return item

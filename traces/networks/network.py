@@ -80,8 +80,18 @@ def is_real(dtype: np.dtype) -> bool:
     return dtype.kind in "iuf"
 
 
+class ReadOnlyCopies:
+    """What holds arrays that never change: those of its copies, by pickle or deepcopy, do not either."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for value in state.values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+        self.__dict__.update(state)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Network(OneLineRepr):
+class Network(ReadOnlyCopies, OneLineRepr):
     """A feed-forward sparse network. Connection k goes from ``sources[k]`` to ``targets[k]``; W connections, N neurons.
 
     The order of the arrays is the network's own order of work. All arrays are copied and read-only.

@@ -7,8 +7,8 @@ allocates what it writes, and storage is freed after its last use. Weights ride 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, Self
 
@@ -110,6 +110,12 @@ class OpGraph(OneLineRepr):
         object.__setattr__(self, "constants", MappingProxyType(dict(self.constants)))
         object.__setattr__(self, "quantization", MappingProxyType(dict(self.quantization)))
         _Validation(self).run()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by what it was made of: views of mappings cannot be."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        given |= {name: dict(given[name]) for name in ("constants", "quantization")}
+        return partial(type(self), **given), ()
 
     # -- what stands where --
 

@@ -159,6 +159,10 @@ def load(
     check_orientation(orientation)
     if kind not in (None, "network", "opgraph"):
         raise unknown_name("kind", kind, ("network", "opgraph"))
+    if names is not None and not list(names):
+        raise InputError("names: an empty list means no tensor; None means all")
+    if shapes is not None and not all(isinstance(sizes, list | tuple) for sizes in shapes.values()):
+        raise InputError("shapes: name of an input -> all its dimensions, such as {'image': [1, 3, 224, 224]}")
     chosen, size = None if names is None else tuple(names), None if image is None else tuple(image)
     try:
         return _load(path, kind, ReadOptions(orientation, chosen, size, windows, batch, shapes))
