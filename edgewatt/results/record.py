@@ -172,8 +172,13 @@ def _checksum(canonical: str, provenance: str) -> str:
 _LIBRARIES = ("numpy", "scipy", "simpy", "ml_dtypes", "ortools", "pydantic", "PyYAML")
 
 
-@cache
 def environment() -> dict[str, Any]:
+    made = _environment()
+    return {**made, "libraries": dict(made["libraries"])}
+
+
+@cache
+def _environment() -> dict[str, Any]:
     import platform
     from importlib import import_module
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import importlib
 import json
 import time
@@ -121,13 +120,13 @@ def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep:
             results |= step.reports(steps[step.name])
     seconds = curve_seconds(steps["ordering"]) if point.order is not None else []
     canonical = {
-        "config": copy.deepcopy(point.config),
+        "config": point.as_config(),
         "hash": point.hash,
         "seed": point.measure.seed,
         "results": results,
     }
     provenance = {
-        **copy.deepcopy(environment()),
+        **environment(),
         **({"plugins": point.plugins} if point.plugins else {}),
         "name": point.name,
         "paths": point.paths,

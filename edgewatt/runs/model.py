@@ -356,7 +356,10 @@ class Point:
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
-        """Return the point as plain JSON values with every default filled in and files named by content."""
+        return self.as_config()
+
+    def as_config(self) -> dict[str, Any]:
+        """Return the point as plain JSON values with every default filled in and files named by content, made anew."""
         parts = (self.work, self.order, self.layout, self.machine, self.measure)
         values = {key: value for part in parts if part is not None for key, value in to_json(part).items()}
         return {**values, "plugins": to_json(self.plugins)} if self.plugins else values
