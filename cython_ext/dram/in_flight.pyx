@@ -23,7 +23,7 @@ cdef class Held:
     cdef uint8_t[::1] _here, _stream, _write, _which, _data
 
     def __init__(self, int64_t block_bytes):
-        need(block_bytes >= 0, "blocks of no fewer than no bytes")
+        need(0 <= block_bytes < 2**31, "blocks of 0 to 2^31 - 1 bytes")
         self._block = block_bytes
         self._number = np.zeros(0, np.int64)
         self._here = self._stream = self._write = self._which = self._data = np.zeros(0, np.uint8)

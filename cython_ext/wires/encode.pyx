@@ -69,7 +69,8 @@ def encode_xor_dbi_blocks(const uint8_t[::1] data, uint8_t[::1] out, uint8_t[::1
     cdef ew_pattern pattern[64]
     cdef uint8_t none[64]
     cdef bint bad = False
-    need(data.shape[0] == n * block_bytes and out.shape[0] >= data.shape[0] and block_bytes % 8 == 0, "whole blocks")
+    need(block_bytes > 0 and block_bytes % 8 == 0 and data.shape[0] % block_bytes == 0
+         and data.shape[0] // block_bytes == n and out.shape[0] >= data.shape[0], "whole blocks")
     need(m <= 64 and (not dbi or flags.shape[0] * 8 >= data.shape[0]), "at most 64 sizes, a flag for each byte")
     for k in range(m):
         need(1 <= elements[k] <= min(block_bytes, 64), "elements of 1 to 64 bytes, which a block holds")

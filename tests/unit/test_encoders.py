@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import edgewatt as ew
+from cython_ext.dram.in_flight import Held
+from cython_ext.wires.encode import encode_xor_dbi_blocks
 from hwmodel.bus import Bus
 from hwmodel.coding.stage import ENCODERS
 from traces.base.errors import InputError
@@ -181,3 +183,11 @@ def test_every_registered_encoder_is_inverted_by_decode(name):
     got = ew.encode(data, name, element_bytes=2)
     assert (ew.decode(got, name, element_bytes=2) == data).all()
     assert ENCODERS[name].summary
+
+
+def test_kernels_refuse_blocks_whose_bytes_wrap_around() -> None:
+    none, kinds = np.zeros(0, np.uint8), np.zeros(4, np.uint8)  # 4 blocks of 2^62 bytes would be none
+    with pytest.raises(ValueError, match="whole blocks"):
+        encode_xor_dbi_blocks(none, none, none, np.array([2]), np.array([0]), kinds, 2**62, True)
+    with pytest.raises(ValueError, match="bytes"):
+        Held(2**62)
