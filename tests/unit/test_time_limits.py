@@ -193,7 +193,7 @@ def test_locality_and_paths_are_looked_for_only_where_there_is_time(monkeypatch:
         raise AssertionError("there is no time for this")
 
     network = stencil(1000, 100)
-    monkeypatch.setattr(locality, "_coordinates", never)
+    monkeypatch.setattr(locality, "coordinates", never)
     monkeypatch.setattr(bounds, "joined_paths", never)
     for policy in ("min", "lru"):
         found = order(network, "auto", memory=100, policy=policy, time_limit_s=0.3)

@@ -257,7 +257,8 @@ class _Reader:
             kind = {5: "string", 14: "variant"}.get(code, f"unknown type {code}")
             raise self.fail(f"{at} is a {kind}: only numbers can be placed in memory")
         dtype, elements = TYPES[code], math.prod(shape)
-        packed, n_bytes = dtype == "int4", (elements * element_bits(dtype) + 7) // 8
+        bits = element_bits(dtype)
+        packed, n_bytes = bits < 8, (elements * bits + 7) // 8
         self._quantize(name, table)
         data = self._data(int(table.Buffer()), at)
         if data is not None:
