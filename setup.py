@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shlex
+import shutil
 import subprocess
 import sysconfig
 import tempfile
@@ -19,6 +20,7 @@ import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 from setuptools.modified import newer_group
 
 DEBUG = os.environ.get("EDGEWATT_DEBUG", "") not in ("", "0")
@@ -74,6 +76,15 @@ def headers(source: Path) -> list[str]:
         waiting += ours - found
         found |= ours
     return sorted(map(str, found))
+
+
+class Modules(build_py):
+    """What an earlier build left, of modules that are gone, does not get into a wheel."""
+
+    def run(self) -> None:
+        for package in ("traces", "hwmodel", "reorder", "edgewatt"):
+            shutil.rmtree(Path(self.build_lib, package), ignore_errors=True)
+        super().run()
 
 
 class Kernels(build_ext):
@@ -163,7 +174,7 @@ setup(
         "edgewatt.configs",
     ],
     package_dir={"edgewatt.configs": "configs"},
-    cmdclass={"build_ext": Kernels},
+    cmdclass={"build_ext": Kernels, "build_py": Modules},
     ext_modules=[
         *(
             kernel(".".join(path.with_suffix("").parts), str(path))
