@@ -190,8 +190,14 @@ def _settings(part: Part, controller: ControllerSpec, longest: int, pseudo: int)
         name: getattr(owner, name) for owner in (controller, o, t) for name in kernel.SETTINGS if hasattr(owner, name)
     }
     settings |= {name: _policy_setting(name, value) for name, value in controller.engine_settings.items()}
-    if settings["refresh"] == kernel.CODES["refresh"]["per-bank"] and not t.tRFCpb:
-        raise InputError(f"part {part.name!r} has no per-bank refresh (tRFCpb): use refresh 'all-bank'")
+    if settings["refresh"] == kernel.CODES["refresh"]["per-bank"]:
+        if not t.tRFCpb:
+            raise InputError(f"part {part.name!r} has no per-bank refresh (tRFCpb): use refresh 'all-bank'")
+        if t.tRFCpb * o.refresh_sets >= t.tREFI:  # the part's own is longer; at a temperature it need not be
+            raise InputError(
+                f"part {part.name!r}: {o.refresh_sets} refreshes by bank of {t.tRFCpb} clocks take longer than "
+                f"tREFI, {t.tREFI} clocks at {controller.temperature_c} C: use refresh 'all-bank'"
+            )
     settings |= {
         "read_data_end": read_end,
         "write_data_end": write_end,

@@ -51,6 +51,9 @@ controllers = st.builds(
     dual_in_turn=st.booleans(),
     shared_pseudo_channels=st.booleans(),
     requests_per_clock=st.sampled_from((None, 1, 2, 3)),
+).map(
+    # by bank refreshes of the warm parts take longer than the time between them: test_dram_bad_input
+    lambda made: dataclasses.replace(made, temperature_c=25) if made.refresh == "per-bank" else made
 )
 
 

@@ -173,3 +173,13 @@ def test_command_tables_that_do_not_parse(tmp_path, text, message):
     file.write_text(text)
     with pytest.raises(InputError, match=message):
         interface_energy(file, part="lpddr4-3200", dbi=False)
+
+
+def test_refresh_by_bank_that_no_controller_keeps_up_with_is_refused():
+    """At 95 C the time between refreshes is a quarter: eight of 224 clocks do not fit in 1,561."""
+    hot = {"refresh": "per-bank", "temperature_c": 95}
+    with pytest.raises(
+        InputError, match="8 refreshes by bank of 224 clocks take longer than tREFI, 1561 clocks at 95 C"
+    ):
+        simulate_dram([0], [0], [0], part="lpddr4-3200", controller=hot)
+    assert simulate_dram([0], [0], [0], part="lpddr4-3200", controller={**hot, "temperature_c": 25}).counts.reads == 1
