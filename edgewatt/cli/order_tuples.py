@@ -71,8 +71,7 @@ def order_tuples(
     """
     from dataclasses import asdict
 
-    from edgewatt.cli.parts.tables import show_weights
-    from edgewatt.orders.tuples import describe, order_file, order_folder, rows_of
+    from edgewatt.orders.tuples import describe, order_file, order_folder, rows_of, rows_of_folder
     from traces.base.errors import InputError
     from traces.base.files import check_writable
 
@@ -88,7 +87,10 @@ def order_tuples(
         with progress("order-tuples") as update, resumable():
             orders = order_folder(matrix, output, include=include, exclude=exclude, progress=update, **options)
         if not write_json({"folder": matrix, "output": output, "matrices": [asdict(o) for o in orders]}, json_file):
-            show_weights(orders, output)
+            columns = ("matrix", "tuples", "ones as stored", "reordered", "change")
+            title = f"{len(orders)} {'matrix' if len(orders) == 1 else 'matrices'}"
+            show_table(columns, rows_of_folder(orders), title=title, numeric=columns[1:])
+            say(f"reordered shards: {output}")
         return
     value_format = options["value_format"] = value_format or "fp16"
     if include or exclude:

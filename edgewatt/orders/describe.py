@@ -18,9 +18,7 @@ from reorder.edges.search.objectives import report
 from reorder.edges.search.small import least_total
 from reorder.order import order
 from traces.networks.network import Network
-from traces.readers.parts.layers import zero_pattern
 
-MOST_CELLS = 1 << 26  # of a matrix that is looked at for patterns of zeros
 WORK_PER_S = 1 << 29  # of slow bounds, roughly: 2^33 take 14 s of one core
 LEAST_BOUND_S = 2.0
 
@@ -111,12 +109,3 @@ def sizes_of(network: Network) -> str:
     stored = "" if network.weight_ids is None else f" of {int(network.weight_ids.max()) + 1:,} stored weights"
     plural = "s" * (network.n_connections != 1)
     return f"{network.n_connections:,} connection{plural}{stored}, {network.n_neurons:,} neurons{layers}"
-
-
-def described(matrix: Any) -> str:
-    """Return what a SciPy matrix holds in words: size, density and, where there is one, the pattern of its zeros."""
-    n_rows, n_columns = matrix.shape
-    share = matrix.nnz / max(1, n_rows * n_columns)
-    text = f"{n_rows:,} x {n_columns:,}, {matrix.nnz:,} entries ({100 * share:.1f} %)"
-    pattern = zero_pattern(matrix.toarray()) if n_rows * n_columns <= MOST_CELLS else ""
-    return f"{text}; it is {pattern}" if pattern else text

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.kinds import origins_of
-from edgewatt.orders.describe import described
 from reorder.tuples import TUPLE_ORDERS, TupleOrder, order_tuples
 from reorder.tuples.files import WRITERS, read_matrix, write_matrix
 from reorder.tuples.shards import MatrixOrder, order_weights
@@ -16,6 +15,8 @@ from traces.base.errors import InputError, did_you_mean
 from traces.base.progress import Progress
 from traces.base.units import in_one_unit
 from traces.networks.prune import prune_matrix
+
+MOST_CELLS = 1 << 26  # of a matrix that is looked at for patterns of zeros
 
 
 def wire_energy_pj(name: str) -> tuple[float, float]:
@@ -72,6 +73,17 @@ def order_folder(
     )  # fmt: skip
 
 
+def _described(matrix: Any) -> str:
+    """Return what a SciPy matrix holds in words: size, density and, where there is one, the pattern of its zeros."""
+    from traces.readers.parts.layers import zero_pattern
+
+    n_rows, n_columns = matrix.shape
+    share = matrix.nnz / max(1, n_rows * n_columns)
+    text = f"{n_rows:,} x {n_columns:,}, {matrix.nnz:,} entries ({100 * share:.1f} %)"
+    pattern = zero_pattern(matrix.toarray()) if n_rows * n_columns <= MOST_CELLS else ""
+    return f"{text}; it is {pattern}" if pattern else text
+
+
 def order_file(
     file: str,
     output: str | None,
@@ -99,7 +111,7 @@ def order_file(
     given = read_matrix(file, names=[names] if names else None, layout=options["layout"])
     if density is not None:
         given = prune_matrix(given, density=density)
-    say(f"{file}: {described(given)}")
+    say(f"{file}: {_described(given)}")
     bits, value_format = 16 if id_bits is None else id_bits, options["value_format"]
     with running() as progress:
         tuple_order = order_tuples(
@@ -141,6 +153,16 @@ def sums_of(tuple_order: TupleOrder) -> list[tuple[str, int, int]]:
     if tuple_order.toggles is not None and tuple_order.original_toggles is not None:
         rows.append(("toggles, all", tuple_order.original_toggles, tuple_order.toggles))
     return rows
+
+
+def rows_of_folder(orders: Sequence[MatrixOrder]) -> list[tuple[Any, ...]]:
+    """Return name, tuples, ones as stored, ones reordered and change of each matrix, and of several together."""
+    sums: list[tuple[Any, ...]] = [
+        (o.name, o.tuples, o.original_ones_values + o.original_ones_ids, o.ones_values + o.ones_ids) for o in orders
+    ]
+    if len(orders) != 1:
+        sums.append(("all", *(sum(each[k] for each in sums) for k in (1, 2, 3))))
+    return [(*each, f"{100 * each[3] / each[2] - 100:+.1f} %" if each[2] else "-") for each in sums]
 
 
 def describe(tuple_order: TupleOrder, metric: str, encoder: str, value_format: str) -> tuple[str, str]:

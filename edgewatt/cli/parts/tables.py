@@ -243,23 +243,6 @@ def _signed(change: float | None) -> str:
     return "-" if change is None else "0" if abs(change) < 0.05 else f"{change:+.1f}"
 
 
-def show_weights(orders: Sequence[Any], output: str) -> None:
-    """Print what a model's matrices send (`reorder.tuples.shards.MatrixOrder`), and all of them together."""
-
-    def ones(order: Any, prefix: str) -> int:
-        return int(getattr(order, f"{prefix}ones_values") + getattr(order, f"{prefix}ones_ids"))
-
-    sums: list[tuple[Any, ...]] = [(o.name, o.tuples, ones(o, "original_"), ones(o, "")) for o in orders]
-    sums.append(("all", *(sum(each[k] for each in sums) for k in (1, 2, 3))))
-    rows = [
-        (name, count, before, after, f"{100 * after / before - 100:+.1f} %" if before else "-")
-        for name, count, before, after in (sums if len(orders) > 1 else sums[:1])
-    ]
-    heads = ("matrix", "tuples", "ones as stored", "reordered", "change")
-    show_table(heads, rows, title=f"{len(orders)} {'matrix' if len(orders) == 1 else 'matrices'}", numeric=heads[1:])
-    say(f"reordered shards: {output}")
-
-
 def show_estimate(counted: dict[str, Any]) -> None:
     """Print what a sweep would compute and how long that may take (`edgewatt.runs.estimate.estimate`)."""
     rows = [(name, str(count)) for name, count in counted["stages"].items()]
