@@ -75,6 +75,31 @@ def test_coordinates_find_the_picture() -> None:
     assert np.median(apart) < 0.25 * np.median(others)
 
 
+def with_strays(network: Network, pairs: int) -> Network:
+    """Return a network with pairs of neurons beside it that nothing else is connected to."""
+    n = network.n_neurons
+    sources, targets = n + np.arange(0, 2 * pairs, 2), n + np.arange(1, 2 * pairs, 2)
+    return Network(
+        np.concatenate((sources, network.sources)), np.concatenate((targets, network.targets)),
+        n_neurons=n + 2 * pairs, inputs=np.concatenate((network.inputs, sources)),
+        outputs=np.concatenate((network.outputs, targets)),
+    )  # fmt: skip
+
+
+def test_strays_beside_a_network_do_not_hide_where_its_neurons_lie() -> None:
+    network = local_network(16, [3, 3, 3], 0.8, seed=2)
+    alone, beside = coordinates(Items(network)), coordinates(Items(with_strays(network, 3)))
+    assert alone is not None and beside is not None
+    for k in range(2):
+        assert abs(np.corrcoef(alone[:, k], beside[: network.n_neurons, k])[0, 1]) > 0.99
+
+
+def test_strays_beside_a_network_do_not_make_it_local() -> None:
+    network = random_layered(4, 150, 0.05, seed=1)
+    assert coordinates(Items(network)) is None
+    assert coordinates(Items(with_strays(network, 3))) is None
+
+
 @settings(max_examples=80, deadline=None)
 @given(dags(), st.randoms(use_true_random=False), st.data())
 def test_distances_to_the_nearest_of_some_neurons(network: Network, random: random.Random, data: st.DataObject) -> None:

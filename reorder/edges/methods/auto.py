@@ -145,14 +145,15 @@ class Portfolio:
         self.make_quick([(name, method) for name, method in known if method.local_effort is not None])
         if self.local:
             self.make_local(known)
+        if looks and not self.local:  # the search makes those that matter itself
+            return
         if self.best.value == before:
             self.make_slow(known, made, first)
             made = first
         if self.local:
             with self.noting("sweep"):
                 fuse(self.items, self.best, self.bound, before - self.bound)
-        if self.local or not looks:  # else the search makes those that matter itself
-            self.make_slow(known, made, most)
+        self.make_slow(known, made, most)
 
     def make_quick(self, known: list[tuple[str, Method]]) -> None:
         for name, method in known:

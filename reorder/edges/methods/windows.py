@@ -104,7 +104,8 @@ def suits(network: Network) -> bool:
     summary="every second layer streams past windows of the others, in the order in which those can be done",
     portfolio=0.6,
     suits=suits,
-    effort=1.6,
+    effort=0.4,
+    local_effort=1.6,
 )
 def windows(network: Network, task: Task, parameters: None) -> Ordering:
     """Return the best order in which every second layer streams. Rows without moves come first: mostly they will do,

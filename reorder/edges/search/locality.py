@@ -90,8 +90,9 @@ def coordinates(items: Items) -> FloatArray | None:
     if network.out_degree.max(initial=0) <= 1:  # a tree: each value is used once, whatever is near
         return None
     graph = _Graph(items)
-    _, _, end = graph.distances(items.sources[:1])
+    _, _, end = graph.distances(graph.degree.argmax(keepdims=True))
     far, _, _ = graph.distances(np.array([end]))
+    graph.keep(far >= 0)
     noise = np.random.default_rng(0).standard_normal(network.n_neurons)
     start = graph.centred(graph.root * (np.maximum(far, 0) + NOISE * noise))
     if _dot(start, start) < 1e-18:
@@ -125,11 +126,23 @@ class _Graph:
         self._ways = (items.start, items.source, start, target, of_item, of_source, network.n_neurons)
         self._into = (items.start, items.source, of_item, of_source)
         self.degree = (network.in_degree + network.out_degree).astype(np.float64)
+        self._weigh()
+
+    def _weigh(self) -> None:
         self.touched = self.degree > 0
         self.root = np.sqrt(self.degree)
         self.inverse = np.where(self.touched, 1 / np.where(self.touched, self.root, 1), 0.0)
-        self.weight = np.bincount(network.depth, self.degree)
+        self.weight = np.bincount(self.network.depth, self.degree)
         self.weight[self.weight == 0] = 1
+
+    def keep(self, part: npt.NDArray[np.bool_]) -> None:
+        """Leave out what is not in a connected part of most connections: else the smoothest vector tells parts apart.
+
+        So a few strays beside a large part hide neither where its neurons lie nor that they lie nowhere.
+        """
+        if not part.all() and 2 * self.degree[part].sum() > self.degree.sum():
+            self.degree[~part] = 0
+            self._weigh()
 
     def distances(self, firsts: Int64Array) -> tuple[Int32Array, Int32Array, int]:
         """Return (int32[N], int32[N], last): distance to the nearest of some neurons, which one, one farthest off."""
