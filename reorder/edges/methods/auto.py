@@ -122,7 +122,8 @@ class Portfolio:
         """Try constructions, each on a small share of the limit, two-optimal always; then what to fuse.
 
         Under a short limit, slow constructions that take less than looking for locality come before plans of what to
-        fuse, unless a construction by locality is the best one, and the others after them.
+        fuse, unless a construction by locality is the best one, and the others after them. Without locality the search
+        makes those that matter itself.
         """
         for edges in self.items.orders:
             with self.noting("given"):
@@ -145,7 +146,7 @@ class Portfolio:
         self.make_quick([(name, method) for name, method in known if method.local_effort is not None])
         if self.local:
             self.make_local(known)
-        if looks and not self.local:  # the search makes those that matter itself
+        if looks and not self.local:
             return
         if self.best.value == before:
             self.make_slow(known, made, first)
