@@ -90,7 +90,7 @@ def coordinates(items: Items) -> FloatArray | None:
     if network.out_degree.max(initial=0) <= 1:  # a tree: each value is used once, whatever is near
         return None
     graph = _Graph(items)
-    _, _, end = graph.distances(graph.degree.argmax(keepdims=True))
+    _, _, end = graph.distances(np.array([graph.degree.argmax()]))
     far, _, _ = graph.distances(np.array([end]))
     graph.keep(far >= 0)
     noise = np.random.default_rng(0).standard_normal(network.n_neurons)
