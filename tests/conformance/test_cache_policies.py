@@ -159,6 +159,7 @@ assert "others" in str(record.canonical), record.canonical.keys()
 """
 
 
+@pytest.mark.application
 def test_policies_of_another_distribution(tmp_path, monkeypatch):
     points = """[edgewatt.cache_policies]
 clock = others_clock

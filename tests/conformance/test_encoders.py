@@ -182,6 +182,7 @@ assert min(r.count for r in replay_energy(replay(trace, vddq), vddq).interface) 
 """
 
 
+@pytest.mark.application
 def test_an_encoder_of_another_distribution(tmp_path):
     points = "[edgewatt.encoders]\nnibble-invert = others_encoder\n"
     write_distribution(tmp_path, "others", "1.2", {"others_encoder": PLUGIN}, points)

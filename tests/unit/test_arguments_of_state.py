@@ -53,6 +53,7 @@ def test_threads_by_the_thousand() -> None:
     assert threading.active_count() == before
 
 
+@pytest.mark.application
 def test_two_interrupts_end_worker_processes(tmp_path: Path) -> None:
     """What was still to be written to a worker that reads no more kept the process at its end."""
     (tmp_path / "slow_piece.py").write_text(

@@ -104,6 +104,7 @@ def test_a_network_without_weights_is_refused(network: Network) -> None:
         ew.order(network.with_(weights=None), "auto", memory=None, objective="energy", machine=PAD)
 
 
+@pytest.mark.application
 def test_the_command_line(network: Network, tmp_path: Path) -> None:
     file, page = str(tmp_path / "net.npz"), tmp_path / "page.html"
     save(network, file)

@@ -117,6 +117,7 @@ def test_other_activations_are_fitted_and_keep_their_neurons(activation: str) ->
     assert better.results[0].error < plain.results[0].error < 0.5
 
 
+@pytest.mark.application
 def test_the_command_writes_a_network_its_order_and_a_report(files: tuple[Path, Path], tmp_path: Path) -> None:
     net, cal = files
     out, order, report = tmp_path / "out.npz", tmp_path / "order.npz", tmp_path / "report.json"

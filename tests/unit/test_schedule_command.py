@@ -281,6 +281,7 @@ def test_counting_traffic_stops_in_the_middle_of_an_order() -> None:
         offchip_traffic(problem, onchip_bytes=65536, block_bytes=8, deadline=time.monotonic())
 
 
+@pytest.mark.application
 def test_transfers_of_one_operator_come_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = [{"name": "a", "shape": [1], "bytes": 2**26}, {"name": "b", "op": "RELU", "inputs": ["a"], "bytes": 2**26,
               "shape": [1]}]  # fmt: skip
