@@ -143,9 +143,9 @@ def test_sources_with_very_many_points_have_those_of_the_oracle(wide: bool) -> N
     start = [items.items[part].tolist() for part in (state.opens, state.drops)]
     assert search.cost == cost(network, *start, 2)
     search.tune(0.3, 151, 0.2, 0.2, scans=0.3)
-    search.run(40)
+    search.run(16)
     opens_now, drops_now = (items.items[part].tolist() for part in search.state())
-    expected = annealed(network, *start, 2, Annealing(5, 0.3, (0.2, 0.2), 151, 40, 0.3))
+    expected = annealed(network, *start, 2, Annealing(5, 0.3, (0.2, 0.2), 151, 16, 0.3))
     assert (search.cost, opens_now, drops_now) == expected
 
 
@@ -182,10 +182,10 @@ def test_early_points_of_sources_with_many_targets_follow_a_move(wide: bool, slo
     search = items.search(slots, 3, wide)
     search.set_state(state.opens, state.drops)
     search.tune(0.5, 60, 0.3, 0.3)
-    search.run(500)
+    search.run(250)
     opens, drops = (items.items[part].tolist() for part in search.state())
     start = (items.items[part].tolist() for part in (state.opens, state.drops))
-    assert (search.cost, opens, drops) == annealed(network, *start, slots, Annealing(3, 0.5, (0.3, 0.3), 60, 500, 0.0))
+    assert (search.cost, opens, drops) == annealed(network, *start, slots, Annealing(3, 0.5, (0.3, 0.3), 60, 250, 0.0))
 
 
 @pytest.mark.parametrize("wide", [False, True])

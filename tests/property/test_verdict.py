@@ -75,9 +75,9 @@ def point_of(record):
     )  # fmt: skip
 
 
-def test_cards_of_200_random_sweeps_are_those_of_brute_force(template):
+def test_cards_of_100_random_sweeps_are_those_of_brute_force(template):
     rng, seen = random.Random(4), 0
-    for _ in range(200):
+    for _ in range(100):
         records = random_sweep(template, rng)
         expected = cards([point_of(record) for record in records])
         expected = {where: each for where, each in expected.items()
@@ -93,7 +93,7 @@ def test_cards_of_200_random_sweeps_are_those_of_brute_force(template):
                 assert shown[name].energy == pytest.approx(energy, abs=1e-12)
                 assert shown[name].time == pytest.approx(time, abs=1e-12)
                 seen += 1
-    assert seen > 1000
+    assert seen > 500
 
 
 def test_effects_compare_points_that_differ_in_one_axis_alone(template):
