@@ -136,9 +136,9 @@ class _Graph:
         self.weight[self.weight == 0] = 1
 
     def keep(self, part: npt.NDArray[np.bool_]) -> None:
-        """Leave out what is not in a connected part of most connections: else the smoothest vector tells parts apart.
+        """Keep a connected component alone if it has most connections: else the smoothest vector tells components apart.
 
-        So a few strays beside a large part hide neither where its neurons lie nor that they lie nowhere.
+        So small ones hide neither where the neurons of the largest lie nor that they lie nowhere.
         """
         if not part.all() and 2 * self.degree[part].sum() > self.degree.sum():
             self.degree[~part] = 0
