@@ -136,7 +136,7 @@ class _Graph:
         self.weight[self.weight == 0] = 1
 
     def keep(self, part: npt.NDArray[np.bool_]) -> None:
-        """Keep a connected component alone if it has most connections: else the smoothest vector tells components apart.
+        """Keep one connected component if it has most connections: else the smoothest vector tells components apart.
 
         So small ones hide neither where the neurons of the largest lie nor that they lie nowhere.
         """
