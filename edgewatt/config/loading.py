@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import marshal
 import os
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,9 +32,13 @@ _NAME_OR_FILE_KEYS = ("dram.part", "system", "bus", "caches", "technology", "bas
 _ONCHIP_KEYS = ("caches", "scratchpad", "onchip")  # a configuration that has one does not take the system's
 
 
-def complete(document: Document) -> tuple[RunConfig, Document]:
-    document = resolve(document.copy())
-    return validate(RunConfig, document), document
+def complete(document: Document, known: Known | None = None) -> tuple[RunConfig, Document]:
+    """Return the configuration of a document, which this changes, and the document with all that its names stand for.
+
+    known: of the configurations before it in a sweep.
+    """
+    document = resolve(document)
+    return validate(RunConfig, document, known), document
 
 
 def read_with_paths(path: str | Path) -> Document:
@@ -265,16 +270,31 @@ _BOUNDS = {
 }
 
 
-def validate(model: type[M], document: Document) -> M:
+Known = dict[tuple[str, bytes], Any]
+"""Key of a section and what it says, 1 apart from 1.0 and from true -> the valid section."""
+
+
+def validate(model: type[M], document: Document, known: Known | None = None) -> M:
     """Validate a document. Raises ConfigError with every problem at its file, line and column.
 
     Sizes such as '8 KiB' become bytes, and names are taken in any case: the document then holds them as they are.
+    known: sections of documents like this one, which share most of theirs; new ones are added.
     """
-    as_meant(document.data)
+    data, said = document.data, {}
+    if known is not None:
+        with contextlib.suppress(ValueError):  # no value of a file is in it
+            said = {key: (key, marshal.dumps(of, 2)) for key, of in data.items() if isinstance(of, dict | list)}
+    old = {key: known[what] for key, what in said.items() if known and what in known}
+    new = {key: value for key, value in data.items() if key not in old} if old else data
+    as_meant(new)
     try:
-        return model.model_validate(document.data)
+        valid = model.model_validate({**new, **old} if old else data)
     except ValidationError as error:
-        problems = _problems(model, document.data, error)
+        problems = _problems(model, {**data, **new} if old else data, error)
+    else:
+        if known is not None:
+            known.update((what, getattr(valid, key)) for key, what in said.items() if key not in old)
+        return valid
     raise ConfigError((document.mark(loc, key=key), text) for loc, key, text in problems)
 
 
@@ -340,7 +360,8 @@ def as_meant(data: Any, key: str = "") -> None:
     for step, value in list(items):
         here = step if isinstance(step, str) else key
         if not isinstance(value, str):
-            as_meant(value, here)
+            if isinstance(value, dict | list):
+                as_meant(value, here)
         elif here.endswith("_bytes") and is_size(value):
             with contextlib.suppress(InputError):
                 data[step] = size_in_bytes(value)

@@ -6,7 +6,7 @@ import datetime
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -150,10 +150,29 @@ def _wrong(canonical: Any, provenance: Any, checksum: Any, text: str) -> str:
         raise TypeError(ill)
     if checksum != _checksum(*written) and checksum != _checksum(canonical_json(canonical), canonical_json(provenance)):
         return "the record is damaged (its checksum does not fit its content)"
-    config, _, rest = written[0].removeprefix('{"config":').partition(f',"hash":"{name}"')
-    if name == hash_of_text(config) and '"config":' not in rest and "\\u" not in rest:  # an escaped key is one, too
-        return ""  # as `to_bytes` wrote it: to write the configuration again takes longer than to parse it
-    return "" if name == content_hash(canonical.get("config")) else "the record's hash does not fit its configuration"
+    if _is_of(written[0], name) or name == content_hash(canonical.get("config")):
+        return ""
+    return "the record's hash does not fit its configuration"
+
+
+def _is_of(canonical: str, config_hash: str) -> bool:
+    """Whether the canonical part is as `to_bytes` wrote it and its configuration has that hash: parsing takes longer,
+    and to write it again longer still."""
+    config, _, rest = canonical.removeprefix('{"config":').partition(f',"hash":"{config_hash}"')
+    return config_hash == hash_of_text(config) and '"config":' not in rest and "\\u" not in rest  # an escaped key
+
+
+def version_as_written(raw: bytes, config_hash: str) -> int | None:
+    """Return by which version of the counts that point's record was made, without a look at its results; None if it is
+    not as `to_bytes` wrote it."""
+    with suppress(ValueError, RecursionError):
+        text = raw.decode("utf-8", "surrogatepass")
+        canonical, provenance = _parts(text)
+        head = f'{{"schema":{SCHEMA},"sha256":"{_checksum(canonical, provenance)}",\n'
+        if text.startswith(head) and _is_of(canonical, config_hash):
+            made = json.loads(provenance)
+            return None if _ill_typed({}, {}, made) else made.get("counts_version", 1)
+    return None
 
 
 def _parts(text: str) -> tuple[str, str]:

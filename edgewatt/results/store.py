@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt._version import COUNTS_VERSION
-from edgewatt.results.record import NewerRecordError, Record, canonical_json, content_hash, hash_of_text
+from edgewatt.results.record import (
+    NewerRecordError,
+    Record,
+    canonical_json,
+    content_hash,
+    hash_of_text,
+    version_as_written,
+)
 from traces.base.errors import EdgewattError, InputError
 from traces.base.files import create_beside, need_regular, own_folder, replace_file, sync_folder
 from traces.base.memory import read_within
@@ -110,15 +117,21 @@ class Store:
             raise InputError(f"{path}: holds the record of another point ({record.hash})")
         return record
 
-    def current(self, config_hash: str) -> Record | None:
-        """Return a finished point that was counted as today, None if there is none; an older one is left to others."""
-        record = self.get(config_hash)
-        if record is not None and record.counts_version > COUNTS_VERSION:
+    def is_current(self, config_hash: str) -> bool:
+        """Whether a finished point is there that was counted as today; an older one is left to others."""
+        path = self.path(config_hash)
+        version = None
+        with contextlib.suppress(OSError):
+            version = version_as_written(_bytes(path), config_hash)
+        if version is None:
+            record = self.get(config_hash)  # which says what is wrong with it
+            version = 0 if record is None else record.counts_version
+        if version > COUNTS_VERSION:
             raise NewerRecordError(
-                f"{self.path(config_hash)}: counts of version {record.counts_version}, this edgewatt counts by version "
-                f"{COUNTS_VERSION}: update it, or choose another results folder"
+                f"{path}: counts of version {version}, this edgewatt counts by version {COUNTS_VERSION}: update it, or "
+                "choose another results folder"
             )
-        return record if record is not None and record.counts_version == COUNTS_VERSION else None
+        return version == COUNTS_VERSION
 
     def hashes(self) -> list[str]:
         return _names(self.records)

@@ -165,6 +165,7 @@ def answer(task: Mapping[str, Any]) -> dict[str, Any]:
     """Compute one task of an executor: JSON values in, JSON values out. An exception becomes a recorded failure."""
     try:
         point = Point.from_config(task["config"], task["paths"], task["name"])
+        vars(point).update(config=task["config"], hash=task["hash"])  # which the plan's point had to find out
         record = compute(point, process_memo(task["stages"]), keep=task["keep"])
     except (Exception, SystemExit) as error:
         failure = {

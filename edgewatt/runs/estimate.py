@@ -66,7 +66,7 @@ def _stages(points: list[Point]) -> dict[str, int]:
 
 def _finished(store: Store, name: str) -> Record | None:
     try:
-        return store.current(name)
+        return store.get(name) if store.is_current(name) else None
     except NewerRecordError:
         raise
     except InputError:

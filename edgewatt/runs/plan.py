@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from edgewatt.config.kinds import NAMED_BY, registry
-from edgewatt.config.loading import as_document, base_of, changes_of, complete, validate
+from edgewatt.config.loading import Known, as_document, base_of, changes_of, complete, validate
 from edgewatt.config.models import RunConfig, SweepConfig
 from edgewatt.config.sections import Section, keys_of
 from edgewatt.evaluation.costs import rows_in
@@ -71,11 +71,12 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
     base = base_of(document)
     points: list[Point] = []
     problems: set[tuple[Mark, str]] = set()
+    known: Known = {}
     for variant in _variants(document, settings):
         try:
             changed = base.copy()
             changed.apply([*variant, *every])
-            points += points_of(changed)
+            points += points_of(changed, known)
         except ConfigError as error:
             problems.update(error.problems)
             if len(problems) > _SHOWN_PROBLEMS:
@@ -167,8 +168,8 @@ def _unique(points: list[Point]) -> list[Point]:
     return list({point.hash: point for point in reversed(points)}.values())[::-1]
 
 
-def points_of(document: Document) -> list[Point]:
-    run, document = complete(document)
+def points_of(document: Document, known: Known | None = None) -> list[Point]:
+    run, document = complete(document, known)
     loc: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
     try:
         points = expand(run, document.pieces)
@@ -404,7 +405,8 @@ _UNSEEN = {
 
 def ignored_settings(points: Iterable[Point]) -> list[str]:
     """Return a sentence for each setting that varies between points of issue time and that issue time does not see."""
-    points = list(points)
+    alike = {(id(p.machine), id(p.order), p.measure.timing, p.measure.measure): p for p in points}
+    points = list(alike.values())  # what follows sees no more of them, and sections that are alike are one object
     replayed = [p for p in points if p.measure.timing == "replay" and p.measure.measure == "all"]
     ignored = []
     for key, why in _UNSEEN.items():

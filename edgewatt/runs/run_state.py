@@ -133,7 +133,7 @@ class SweepRun:
         if str(self.store.path(name)) not in {*self.so_far.damaged, *self.so_far.outdated}:
             return False
         try:
-            return self.store.current(name) is None
+            return not self.store.is_current(name)
         except InputError:
             return True
 
@@ -149,15 +149,15 @@ def still_to_do(so_far: Results, resume: bool, retry_failed: bool) -> list[Point
             todo.append(point)
             continue
         try:
-            record = so_far.store.current(point.hash)
-            if record is None and so_far.store.path(point.hash).exists():
+            finished_as_today = so_far.store.is_current(point.hash)
+            if not finished_as_today and so_far.store.path(point.hash).exists():
                 so_far.outdated.append(str(so_far.store.path(point.hash)))
         except NewerRecordError:
             raise
         except InputError:
             so_far.damaged.append(str(so_far.store.path(point.hash)))
-            record = None
-        if record is not None:
+            finished_as_today = False
+        if finished_as_today:
             so_far.reused += 1
         elif point.hash in failed:
             so_far.failed[point.hash] = failed[point.hash]

@@ -30,19 +30,19 @@ def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
     if isinstance(part, str) and "+" in part and not Path(part).is_file():
         base, *options = part.split("+")
         return load_part({"extends": base, "name": part, "with": options})
-    file = _find(part).absolute()
-    stamps, loaded = _LOADED.get(file, ({}, None))
+    key = part if _is_shipped(part) else Path(part).absolute()
+    stamps, loaded = _LOADED.get(key, ({}, None))
     if loaded is None or any(_stamp(each) != stamp for each, stamp in stamps.items()):
         tree = read_tree(_find(part))
         loaded = _built(tree)
         if len(_LOADED) >= _MOST_KEPT:
             _LOADED.clear()
-        _LOADED[file] = {each: _stamp(each) for each in tree.files}, loaded
+        _LOADED[key] = {each: _stamp(each) for each in tree.files}, loaded
     return loaded
 
 
-_LOADED: dict[Path, tuple[dict[Path, Stamp | None], Part]] = {}
-"""Parts already read, by the path of their file, good while none of their files changes."""
+_LOADED: dict[str | Path, tuple[dict[Path, Stamp | None], Part]] = {}
+"""Parts already read, by shipped name or path of their file, good while none of their files changes."""
 _MOST_KEPT = 256
 
 

@@ -237,7 +237,7 @@ def run_figure(
     failed: list[str] = []
     if run:
         store.open()
-        missing = [k for k, key in enumerate(hashes) if store.current(key) is None]
+        missing = [k for k, key in enumerate(hashes) if not store.is_current(key)]
         calls = ((k, (figure.name, jobs[k])) for k in missing)
         executor = "inline" if figure.alone or workers == 0 else "processes"
         with Workers(workers or available_cores(), executor) as team:
@@ -258,7 +258,7 @@ def seconds_left(figures: Sequence[Figure], results: str | Path, **settings: Any
     for figure in figures:
         store, each = figure.open(results), figure.seconds[bool(settings.get("full"))]
         hashes = (content_hash(figure.identity(job)) for job in planned(figure, **settings))
-        left = {key: each for key in hashes if store.current(key) is None} | left
+        left = {key: each for key in hashes if not store.is_current(key)} | left
     return sum(left.values())
 
 

@@ -116,11 +116,12 @@ class Document:
         ):
             raise ConfigError([(key or part.mark(()), f"{dotted(loc[:-1])} has no parts, so {dotted(loc)} is none")])
         n = len(loc)
-        for table in (self.keys, self.values):
-            for old in [p for p in table if p[:n] == loc]:
-                del table[old]
         last: Any = loc[-1]
-        target[last] = part.data
+        if isinstance(target, list) or isinstance(target.get(last), dict | list):  # it may have marks of its own
+            for table in (self.keys, self.values):
+                for old in [p for p in table if p[:n] == loc]:
+                    del table[old]
+        target[last] = _copy(part.data)
         self.keys[loc] = key or part.mark(())
         self.keys.update({loc + p: m for p, m in part.keys.items()})
         self.values.update({loc + p: m for p, m in part.values.items()})

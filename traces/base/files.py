@@ -82,6 +82,10 @@ def need_regular(path: str | Path) -> None:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):  # whoever reads it says so
         return
+    _need_regular(path, mode)
+
+
+def _need_regular(path: str | Path, mode: int) -> None:
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise InputError(f"{path}: a pipe or a device, not a file")
 
@@ -94,11 +98,11 @@ def stamp_of(path: str | Path) -> Stamp:
 
     The time of the last change of its inode is in it, which no program can set back as it can that of the content.
     """
-    need_regular(path)
     try:
         state = os.stat(path)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    _need_regular(path, state.st_mode)
     return state.st_dev, state.st_ino, state.st_ctime_ns, state.st_mtime_ns, state.st_size
 
 

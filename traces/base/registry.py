@@ -98,7 +98,7 @@ class Registry(Mapping[str, Entry[T]]):
         self.entry_point_group = entry_point_group
         self.folder = folder
         self._entries: dict[str, Entry[T]] = {}
-        self._discovered, self._discovering = folder is None, False
+        self._discovered, self._discovering, self._any_outside = folder is None, False, False
         self._lock = threading.RLock()
         _ALL.append(self)
 
@@ -117,7 +117,8 @@ class Registry(Mapping[str, Entry[T]]):
             known = self._entries.get(name)
             if known is not None and (known.module, _defined(known.item)) != (by, _defined(item)):
                 raise ValueError(f"{self.what} {name!r} is registered twice")
-            self._entries[name] = Entry(name, item, summary, parameters, by, self._origin(name, by))
+            entry = self._entries[name] = Entry(name, item, summary, parameters, by, self._origin(name, by))
+            self._any_outside = self._any_outside or entry.origin is not None
             return item
 
         return add
@@ -162,7 +163,7 @@ class Registry(Mapping[str, Entry[T]]):
         return entries
 
     def has_outside(self) -> bool:
-        return bool(self._plugins) or any(entry.origin for entry in self._entries.values())
+        return self._any_outside or bool(self._plugins)
 
     @cached_property
     def _plugins(self) -> dict[str, Any]:
