@@ -1,36 +1,39 @@
 """Whether ids and pointers stay within what a kernel makes of them: one pass over each, before any is followed."""
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint32_t, uint64_t
+
+
+cdef inline bint _within32(const int32_t* ids, Py_ssize_t n, int64_t low, int64_t high) noexcept nogil:
+    # The sign of id - low or of last - id says that it is outside, also where the difference wraps around: then the
+    # other one's does. Vectors have no minimum of such numbers before SSE 4.1.
+    cdef Py_ssize_t k
+    cdef uint32_t first = <uint32_t> low, last = <uint32_t> min(high - 1, <int64_t> INT32_MAX), signs = 0
+    if high <= low:
+        return n == 0
+    for k in range(n):
+        signs |= (<uint32_t> ids[k] - first) | (last - <uint32_t> ids[k])
+    return signs >> 31 == 0
 
 
 cdef inline bint within32(const int32_t[::1] ids, int64_t low, int64_t high) noexcept nogil:
-    """low <= id < high for all."""
-    cdef Py_ssize_t k
-    cdef int32_t least = 2147483647, most = -2147483648
-    for k in range(ids.shape[0]):
-        least, most = min(least, ids[k]), max(most, ids[k])
-    return ids.shape[0] == 0 or (least >= low and most < high)
+    """low <= id < high for all; low >= -2^31, no more than 2^31 numbers in the range."""
+    return ids.shape[0] == 0 or _within32(&ids[0], ids.shape[0], low, high)
 
 
 cdef inline bint within64(const int64_t[::1] ids, int64_t low, int64_t high) noexcept nogil:
-    """low <= id < high for all."""
+    """low <= id < high for all; no more than 2^63 numbers in the range."""
     cdef Py_ssize_t k
-    cdef int64_t least = high - 1, most = low
+    cdef uint64_t first = <uint64_t> low, last = <uint64_t> high - 1, signs = 0
+    if high <= low:
+        return ids.shape[0] == 0
     for k in range(ids.shape[0]):
-        least, most = min(least, ids[k]), max(most, ids[k])
-    return ids.shape[0] == 0 or (least >= low and most < high)
+        signs |= (<uint64_t> ids[k] - first) | (last - <uint64_t> ids[k])
+    return signs >> 63 == 0
 
 
 cdef inline bint ends_within(const int32_t[:, ::1] ends, int64_t n) noexcept nogil:
     """int32[W, 2], all of it from 0 to n - 1."""
-    cdef Py_ssize_t k
-    cdef int32_t least = 2147483647, most = -1
-    if ends.shape[1] != 2:
-        return False
-    for k in range(ends.shape[0]):
-        least = min(least, min(ends[k, 0], ends[k, 1]))
-        most = max(most, max(ends[k, 0], ends[k, 1]))
-    return ends.shape[0] == 0 or (least >= 0 and most < n)
+    return ends.shape[1] == 2 and (ends.shape[0] == 0 or _within32(&ends[0, 0], 2 * ends.shape[0], 0, n))
 
 
 ctypedef fused pointer:

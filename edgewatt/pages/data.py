@@ -125,13 +125,17 @@ class About:
 
 def _short(part: Mapping[str, Any]) -> dict[str, Any]:
     kept = {k: v for k, v in flat(part).items() if v is not None and not (isinstance(v, list) and len(v) > 8)}
-    return {k: float(f"{v:.{SIGNIFICANT}g}") if isinstance(v, float) else v for k, v in kept.items()}
+    return {k: _rounded(v) for k, v in kept.items()}
+
+
+def _rounded(value: Any) -> Any:
+    return float(f"{value:.{SIGNIFICANT}g}") if isinstance(value, float) else value
 
 
 def _a_line_a_term(results: Mapping[str, Any]) -> Mapping[str, Any]:
     spent = results.get("energy_pj") or {}
     lines = {
-        name: ", ".join(f"{key} {value}" for key, value in _short(term).items())
+        name: ", ".join(f"{key} {_rounded(value)}" for key, value in term.items() if value is not None)
         for name, term in spent.get("terms", {}).items()
     }
     return {**results, "energy_pj": {**spent, "terms": lines}} if lines else results

@@ -44,13 +44,16 @@ def by_source(energy: Mapping[str, Any]) -> Floats:
 
     Terms of records that were made before terms had ranges share the range of their sum.
     """
-    sums = np.zeros((len(SOURCES), 3))
+    added = [[0.0] * 3 for _ in SOURCES]
     for name, term in energy["terms"].items():
         pj = term.get("pj") if isinstance(term, Mapping) else None
         values = () if pj is None else (pj, term.get("low", pj), term.get("high", pj))
         if not values or not all(isinstance(value, float | int) and not abs(value) > 1e300 for value in values):
             raise InputError(f"the energy term {name!r} of a record holds no numbers: {shown(values)}")
-        sums[source_of(name)] += np.array(values, float)
+        of_source = added[source_of(name)]
+        for k, value in enumerate(values):
+            of_source[k] += value
+    sums = np.array(added)
     if not any("low" in term for term in energy["terms"].values()) and "memory_low" in energy:
         others = energy.get("onchip", 0.0) + energy.get("compute", 0.0)
         for columns, whole, ends in (

@@ -472,9 +472,9 @@ def flat(value: Any, key: str = "") -> dict[str, Any]:
 
 
 def _put_leaves(value: Any, key: str, leaves: dict[str, Any]) -> None:
-    if isinstance(value, str | int | float):  # most are: an abstract class takes its time to say no
+    if value is None or isinstance(value, (str, int, float)):  # most are: an abstract class takes its time to say no
         leaves[key] = value
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (dict, Mapping)):
         for name, item in value.items():
             _put_leaves(item, f"{key}.{name}" if key else str(name), leaves)
     elif isinstance(value, list) and any(isinstance(item, Mapping | list) for item in value):

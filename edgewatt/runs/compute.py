@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import marshal
 import time
 import traceback
 from collections.abc import Callable, Collection, Mapping
@@ -104,7 +105,9 @@ def run_points(
 
         if progress is not None:
             progress(number, len(points), "")
-        records.append(compute(point, memo, inside))
+        record = compute(point, memo, inside)
+        config = marshal.loads(marshal.dumps(dict(point.config)))  # the record's own, which may be changed
+        records.append(Record({**record.canonical, "config": config}, record.provenance))
     return records
 
 
@@ -120,7 +123,7 @@ def compute(point: Point, memo: Memo, progress: Progress | None = None, *, keep:
             results |= step.reports(steps[step.name])
     seconds = curve_seconds(steps["ordering"]) if point.order is not None else []
     canonical = {
-        "config": point.as_config(),
+        "config": point.config,
         "hash": point.hash,
         "seed": point.measure.seed,
         "results": results,
@@ -164,8 +167,7 @@ def make_task(
 def answer(task: Mapping[str, Any]) -> dict[str, Any]:
     """Compute one task of an executor: JSON values in, JSON values out. An exception becomes a recorded failure."""
     try:
-        point = Point.from_config(task["config"], task["paths"], task["name"])
-        vars(point).update(config=task["config"], hash=task["hash"])  # which the plan's point had to find out
+        point = Point.of_task(task)
         record = compute(point, process_memo(task["stages"]), keep=task["keep"])
     except (Exception, SystemExit) as error:
         failure = {

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from edgewatt.results.record import canonical_json, content_hash
 from hwmodel.caches.spec import CacheSpec
@@ -354,19 +355,27 @@ class Point:
             name=name,
         )
 
+    @classmethod
+    def of_task(cls, task: Mapping[str, Any]) -> Point:
+        """Return the point that a task was made of: in the process that planned it the very one."""
+        point = _PLANNED.get(task["hash"])
+        if point is None or (point.name, point.paths) != (task["name"], task["paths"]):
+            point = cls.from_config(task["config"], task["paths"], task["name"])
+            vars(point).update(config=task["config"], hash=task["hash"])
+        return point
+
     @cached_property
     def config(self) -> Mapping[str, Any]:
-        return self.as_config()
-
-    def as_config(self) -> dict[str, Any]:
-        """Return the point as plain JSON values with every default filled in and files named by content, made anew."""
+        """The point as plain JSON values with every default filled in and files named by content."""
         parts = (self.work, self.order, self.layout, self.machine, self.measure)
         values = {key: value for part in parts if part is not None for key, value in to_json(part).items()}
         return {**values, "plugins": to_json(self.plugins)} if self.plugins else values
 
     @cached_property
     def hash(self) -> str:
-        return content_hash(self.config)
+        name = content_hash(self.config)
+        _PLANNED[name] = self
+        return name
 
     def text(self, paths: tuple[str, ...]) -> str:
         values = {path: value for path in paths if (value := self.field(path, _ABSENT)) is not _ABSENT}
@@ -379,6 +388,10 @@ class Point:
                 return default
             value = value[step]
         return value
+
+
+_PLANNED: WeakValueDictionary[str, Point] = WeakValueDictionary()
+"""Hash -> a point of this process that has it."""
 
 
 class StepResults(Protocol):
@@ -494,7 +507,7 @@ def _build(point: Point) -> Machine:
         caches=chosen.caches,
         encoder=chosen.encoder,
         element_bytes=chosen.bus.element_bytes,
-        bus=BusSpec(lanes, burst_bytes(point), chosen.bus.metadata or 0),
+        bus=BusSpec(lanes, chosen.bus.block_bytes or part.organisation.burst_bytes, chosen.bus.metadata or 0),
         part=part,
         controller=chosen.dram.controller,
         engine=chosen.engine,
@@ -502,10 +515,6 @@ def _build(point: Point) -> Machine:
         technology=None if chosen.technology is None else load_technology(point.paths["technology"][0]),
         idle=chosen.idle,
     )
-
-
-def burst_bytes(point: Point) -> int:
-    return int(point.machine.bus.block_bytes or _part_of(point).organisation.burst_bytes)
 
 
 def _part_of(point: Point) -> Any:

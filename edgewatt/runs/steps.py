@@ -28,7 +28,6 @@ from edgewatt.runs.model import (
     StepResults,
     TraceWork,
     build_machine,
-    burst_bytes,
     check_unchanged,
 )
 from hwmodel.machine import EngineSpec
@@ -490,7 +489,7 @@ STEPS: Mapping[str, Step] = {
         Step(
             "cache_pass",
             reads=("caches", "scratchpad", *_PACE),
-            derived={"block_bytes": burst_bytes},
+            derived={"block_bytes": lambda point: build_machine(point).bus.block_bytes},
             after=("trace",),
             make=machine.keep_pass,
             keep="arrays",

@@ -292,14 +292,20 @@ def scaled(part: Part, name: str, factor: float) -> Part:
     return replace(part, interface=replace(part.interface, wires={**part.interface.wires, group: changed}))
 
 
-def energy_range(part: Part, core: Sequence[EnergyRow], wires: Sequence[WireRow] = ()) -> tuple[float, float]:
+def energy_range(
+    part: Part,
+    core: Sequence[EnergyRow],
+    wires: Sequence[WireRow] = (),
+    terms: Sequence[tuple[EnergyRow, float, float]] = (),
+) -> tuple[float, float]:
     """Return (least, most) in pJ of the energy of rows of a part's core and wires, over the ranges of its estimates.
 
     Currents that would make a term negative (IDD0 below IDD3N) cannot be: the least is no less than all terms' own.
+    terms: what `term_ranges` says of the same rows, where it is known.
     """
     of_core, of_wires = _at_ends(part, core, wires)
     least, most = _ends((_sums(wires, of_wires) + _sums(core, of_core))[:, None])
-    own = [low for _, low, _ in term_ranges(part, core, wires)]
+    own = [low for _, low, _ in terms or term_ranges(part, core, wires)]
     return max(float(least[0]), sum(own[: len(wires)]) + sum(own[len(wires) :])), float(most[0])
 
 

@@ -54,10 +54,6 @@ class ReplayEnergy:
     def total_pj(self) -> float:
         return self.interface_pj + self.core_pj
 
-    def range_pj(self, part: Part) -> tuple[float, float]:
-        """Return (least, most) of the energy of wires and core over the ranges of the part's estimates."""
-        return energy_range(part, self.core, self.interface)
-
 
 def replay_energy(result: ReplayResult, machine: Machine) -> ReplayEnergy:
     """Return the energy of a replay that ran with a DRAM part; DQ and DBI only where the trace has data."""
@@ -133,7 +129,8 @@ class RunEnergy:
     def as_record(self) -> dict[str, Any]:
         """Return the energies of a record, JSON values in pJ: dynamic + static = total = the sum of the terms."""
         memory = self.memory
-        low, high = memory_low, memory_high = memory.range_pj(self.part)
+        terms = term_ranges(self.part, memory.core, memory.interface)
+        low, high = memory_low, memory_high = energy_range(self.part, memory.core, memory.interface, terms)
         ranged: list[tuple[EnergyRow, float, float]] = []
         if self.chip is not None:
             low, high, ranged = low + self.chip.low_pj, high + self.chip.high_pj, self.chip.ranged()
@@ -153,7 +150,7 @@ class RunEnergy:
             "terms": {
                 row.term: {"count": row.count, "unit": row.unit, "kind": row.kind, "pj": row.energy_pj,
                            "low": least, "high": most}
-                for row, least, most in (*term_ranges(self.part, memory.core, memory.interface), *ranged)
+                for row, least, most in (*terms, *ranged)
                 if row.count
             },
         }  # fmt: skip

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
-from hwmodel.machine import Machine
+from hwmodel.machine import EngineSpec, Machine
 from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, EngineWork, Int64Array, open_hierarchy, slices
 from traces.base.errors import InputError, brief
 from traces.trace.chunks import STREAMS, Trace
@@ -200,14 +200,17 @@ def depends_on(machine: Machine) -> dict[str, Any]:
     values = {"caches": caches, "block_bytes": machine.bus.block_bytes, "flush": machine.flush}
     if machine.scratchpad is not None:
         values["scratchpad"] = asdict(machine.scratchpad)
-    engine = asdict(machine.engine)
-    values["engine"] = {name: value for name, value in engine.items() if name not in ENGINE_WAITS}
-    return values
+    return {**values, "engine": _pace(machine.engine)}
 
 
 @lru_cache(maxsize=256)
 def _as_json(cache: CacheSpec) -> dict[str, Any]:
     return {**asdict(cache), "bypass": list(cache.bypass)}
+
+
+@lru_cache(maxsize=256)
+def _pace(engine: EngineSpec) -> dict[str, Any]:
+    return {name: value for name, value in asdict(engine).items() if name not in ENGINE_WAITS}
 
 
 def _joined(parts: list[Any], kind: Any) -> npt.NDArray[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -122,6 +123,9 @@ def memories(sizes: Sequence[int]) -> Objective:
     return Objective("memories", io=tuple(IOTerm(memory=checked_memory(size)) for size in sizes))
 
 
+_signature = cache(signature)
+
+
 def make_objective(given: Any) -> Objective:
     """Return the objective for a name, a mapping with `kind`, or an Objective.
 
@@ -151,7 +155,7 @@ def make_objective(given: Any) -> Objective:
         raise InputError(
             f"unknown objective {kind!r}{meant}{needs if any(n in meant for n in MACHINE_OBJECTIVES) else ''}"
         )
-    known = signature(makers[kind]).parameters
+    known = _signature(makers[kind]).parameters
     for key in options:
         if key not in known:
             raise InputError(f"objective {kind!r} has no option {key!r}{did_you_mean(key, known)}")
