@@ -162,19 +162,21 @@ class OpGraph(OneLineRepr):
         These are all writers of the storage of its inputs. An in-place operator depends, for the storage that it
         updates itself, only on the writer of the tensor it names (else a chain of updates would wait for itself).
         """
-        arcs = sum(len(self.writers[self.tensors[name].buffer]) for node in self.nodes for name in node.inputs)
-        claim(_ARC_BYTES * arcs, self.source or self.name, f"its operators, which wait for others {arcs} times,")
+        tensors, writers = self.tensors, self.writers
+        if max(map(len, writers.values())) > 1:
+            arcs = sum(len(writers[tensors[name].buffer]) for node in self.nodes for name in node.inputs)
+            claim(_ARC_BYTES * arcs, self.source or self.name, f"its operators, which wait for others {arcs} times,")
         named = {name for node in self.nodes for name in _after(node)}
         shared: dict[tuple[str, ...], tuple[int, ...]] = {}  # of those that wait for all writers of the same storage
         rows = []
         for node in self.nodes:
-            buffers = tuple(self.tensors[name].buffer for name in node.inputs)
-            updates = not {t.buffer for t in node.outputs}.isdisjoint(buffers)
+            buffers = tuple(tensors[name].buffer for name in node.inputs)
+            updates = any(t.buffer in buffers for t in node.outputs)
             if updates or (named and (_after(node) or any(t.name in named for t in node.outputs))):
                 rows.append(self._before(node, named))
             else:
                 if buffers not in shared:
-                    shared[buffers] = self._before(node, named)
+                    shared[buffers] = tuple(sorted({i for buffer in buffers for i in writers[buffer]}))
                 rows.append(shared[buffers])
         return tuple(rows)
 
@@ -219,7 +221,8 @@ class OpGraph(OneLineRepr):
 
 
 def _after(node: Operator) -> Sequence[str]:
-    return tuple(node.attributes.get("after", ()))
+    names: Sequence[str] = node.attributes.get("after", ())
+    return names
 
 
 class _Validation:
@@ -335,24 +338,20 @@ class _Validation:
             path.append(step)
 
     def _connected(self) -> None:
-        tensors = self.graph.tensors
-        stores = [
-            {t.buffer for t in (*node.outputs, *(tensors[n] for n in (*node.inputs, *_after(node)) if n in tensors))}
-            for node in self.graph.nodes
-        ]
-        users: dict[str, list[int]] = {}
-        for i, names in enumerate(stores):
-            for name in names:
-                users.setdefault(name, []).append(i)
-        seen, stack = {0}, [0]
-        while stack:
-            for name in stores[stack.pop()]:
-                for j in users.pop(name, ()):  # parts that write one storage belong together, read or not
-                    if j not in seen:
-                        seen.add(j)
-                        stack.append(j)
-        if len(seen) < self.graph.n_nodes:
-            apart = next(i for i in range(self.graph.n_nodes) if i not in seen)
+        tensors, group = self.graph.tensors, list(range(self.graph.n_nodes))  # of each the first, by way of others
+        user: dict[str, int] = {}  # of each storage the first: parts that write one belong together, read or not
+        for i, node in enumerate(self.graph.nodes):
+            used = [t.buffer for t in node.outputs]
+            used += [tensors[name].buffer for name in (*node.inputs, *_after(node)) if name in tensors]
+            first = i
+            for buffer in used:
+                other = user.setdefault(buffer, i)
+                while group[other] != other:
+                    group[other] = other = group[group[other]]
+                first, other = (first, other) if first < other else (other, first)
+                group[other] = first
+        apart = next((i for i in range(1, self.graph.n_nodes) if group[i] == i), None)
+        if apart is not None:
             raise InputError(
                 f"{self.where}the graph is disconnected: {self.graph.nodes[apart].name!r} shares no tensor, directly "
                 f"or through others, with {self.graph.nodes[0].name!r}: remove the unused part or schedule "
