@@ -66,7 +66,7 @@ class EngineSide:
 
     def _timed(self, trace: Trace, engine: EngineSpec) -> Iterator[Chunk]:
         self._clock = clock = _engine_clock(trace, engine)
-        for chunk in trace:
+        for chunk in slices(trace):
             yield replace(chunk, work=clock.feed(chunk.op, chunk.stream, chunk.size))
 
 
