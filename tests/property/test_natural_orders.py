@@ -72,6 +72,16 @@ def test_connections_by_any_rank_of_their_targets(network: Network, random: rand
     assert goes_down(network.ends, network.depth) == (deeper, all(a < b for a, b in zip(s, t, strict=True)))
 
 
+@pytest.mark.parametrize("wrong", [-(2**31), -1, 3, 2**31 - 1])
+@pytest.mark.parametrize("place", range(6))
+def test_connections_of_neurons_that_are_not_there_are_refused(wrong: int, place: int) -> None:
+    ends = np.array([[0, 1], [1, 2], [0, 2]], np.int32)
+    assert goes_down(ends, np.arange(3)) == (False, True)
+    ends.flat[place] = wrong
+    with pytest.raises(ValueError, match="neurons that are there"):
+        goes_down(ends, np.arange(3))
+
+
 def test_two_optimal_is_the_reference_start(reference: Path) -> None:
     for row in reorder_counts(reference):
         network, best = reorder_network(reference, row["name"])

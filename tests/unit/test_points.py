@@ -1,7 +1,9 @@
 """Points: their names stay what they were, every field counts, and steps are shared by what they read."""
 
+import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,6 +104,31 @@ def test_orderings_and_passes_are_shared_behind_the_caches() -> None:
     found = {point_hash: sorted(steps) for point_hash, steps in shared(named).items()}
     assert found == {point_hash: ["cache_pass", "ordering"] for point_hash in named} and len(named) == 4
     assert shared({plan.points[0].hash: named[plan.points[0].hash]}) == {}
+
+
+def test_points_of_a_sweep_are_those_of_their_configurations() -> None:
+    """Sections that configurations share are validated once: words, sizes and whole numbers stay apart."""
+    base = {"network": NETWORK, "timing": "replay", "system": "edge"}
+    grid: dict[str, list[Any]] = {
+        "encoder": ["RAW", "dbi-dc"],
+        "caches": [
+            ["l1-32k"],
+            [{"size_bytes": "8 KiB", "ways": 2}],
+            [{"size_bytes": 8192, "ways": 2, "policy": "FIFO"}],
+        ],
+        "layout.alignment_bytes": [64, 32],
+        "idle": [1, 1.0, "all"],
+    }
+    load_sweep = ew.config.load_sweep
+    found = load_sweep({"base": base, "grid": grid})
+    alone = []
+    for values in itertools.product(*grid.values()):
+        one_of = {"base": base, "list": [dict(zip(grid, values, strict=True))]}
+        alone += load_sweep(one_of).points
+    assert [point.config for point in found.points] == [p.config for p in {p.hash: p for p in alone}.values()]
+    for wrong in ({"size_bytes": True, "ways": 2}, {"size_bytes": 8192, "ways": 2.5}):
+        with pytest.raises(InputError, match="caches"):
+            load_sweep({"base": base, "grid": {"seed": [1, 2], "caches": [[{"size_bytes": 8192, "ways": 2}], [wrong]]}})
 
 
 def test_expand_needs_no_file_of_its_own() -> None:

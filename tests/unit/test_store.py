@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.results.record import Record, canonical_json, content_hash
+from edgewatt._version import COUNTS_VERSION
+from edgewatt.results.record import NewerRecordError, Record, canonical_json, content_hash
 from edgewatt.results.store import Store, StoreError, open_results
 from traces.base.errors import InputError
 from traces.base.files import create_beside, replace_file
@@ -78,6 +79,28 @@ def test_every_byte_flip_is_detected(tmp_path: Path) -> None:
         except InputError:
             continue
         assert found == record(7), position  # a change in white space or in a key's escape changes nothing
+
+
+@pytest.mark.parametrize("version", [COUNTS_VERSION, COUNTS_VERSION - 1, COUNTS_VERSION + 1])
+def test_a_record_is_current_as_far_as_it_can_be_read(tmp_path: Path, version: int) -> None:
+    """Results as written are not parsed to say so: with any byte changed the answer is that of a whole reading."""
+    store, whole = Store(tmp_path).open(), Record(record(7).canonical, {"counts_version": version})
+    path = store.put(whole)
+    raw = path.read_bytes()
+    changes = [raw, raw.replace(b'"config":', b'"confi\\u0067":'), raw.replace(b',"hash"', b' ,"hash"')]
+    changes += [raw[:k] + bytes([raw[k] ^ 1]) + raw[k + 1 :] for k in range(len(raw))]
+    for changed in changes:
+        path.write_bytes(changed)
+        answers = []
+        for ask in (store.is_current, lambda name: getattr(store.get(name), "counts_version", 0) == COUNTS_VERSION):
+            try:
+                answers.append(ask(whole.hash))
+            except InputError as error:
+                answers.append("newer" if isinstance(error, NewerRecordError) else "damaged")
+        if version > COUNTS_VERSION and answers[1] is False:
+            answers[1] = "newer"
+        assert answers[0] == answers[1], changed
+    assert not store.is_current("0" * 24)
 
 
 def test_places_that_cannot_be_written(tmp_path: Path) -> None:
