@@ -79,7 +79,7 @@ class Bill:
     def of(self, rows: Iterable[Row], share: float | None = None) -> tuple[Row, ...]:
         """Return rows as they are billed; share: of static ones, default the DRAM's."""
         each = self.share if share is None else share
-        return tuple(replace(row, share=each) if row.kind == "static" else row for row in rows)
+        return tuple(replace(row, share=each) if row.kind == "static" and row.share != each else row for row in rows)
 
 
 def bill(idle: str | float, part: Part, *, time_ns: float, moved_bytes: int, footprint_bytes: int) -> Bill:
