@@ -171,7 +171,7 @@ class OpGraph(OneLineRepr):
         rows = []
         for node in self.nodes:
             buffers = tuple(tensors[name].buffer for name in node.inputs)
-            updates = any(t.buffer in buffers for t in node.outputs)
+            updates = not {t.buffer for t in node.outputs}.isdisjoint(buffers)
             if updates or (named and (_after(node) or any(t.name in named for t in node.outputs))):
                 rows.append(self._before(node, named))
             else:
