@@ -17,7 +17,9 @@ from hwmodel.energy.technology import Technology, load_technology
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec, Machine
 from hwmodel.replay import replay
+from traces.base.document import read_document
 from traces.base.errors import InputError
+from traces.base.resources import shipped_path
 from traces.formats.floats import FloatFormat
 from traces.formats.format import FORMATS, Format
 from traces.formats.integers import IntegerFormat
@@ -220,3 +222,24 @@ def test_bad_files(tmp_path: Path) -> None:
         load_technology(path)
     with pytest.raises(InputError, match="no multiply-add in 'posit8'"):
         good.arithmetic("posit8")
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "message"),
+    [
+        ("technology_nm: 45", "technology_nm: x", r":5:16: .*technology_nm: a positive number is needed, not 'x'"),
+        ("technology_nm: 45", "technology_nm: 45\nnonsense: 3", r":6:\d+: .*unknown key 'nonsense'"),
+        ("    ways: 4", "    wais: 4", r"unknown key 'wais' \(did you mean 'ways'"),
+        ("size_bytes: [1024, 2048", "size_bytes: [2048, 1024", r"ram.0.size_bytes: two sizes or more are needed, asc"),
+        ("int8: {product_pj", "int8: {produkt_pj", r"multiply_add.int8.*did you mean 'product_pj'"),
+        ("  area_um2: 17655", "  area_um2: -1", r"codec.area_um2: a positive number is needed, not -1"),
+    ],
+)
+def test_a_technology_says_where_it_is_wrong(tmp_path: Path, was: str, now: str, message: str) -> None:
+    good = shipped_path("onchip", "lop-45nm").read_text()
+    assert was in good
+    (tmp_path / "cells.yaml").write_text(good.replace(was, now, 1))
+    with pytest.raises(InputError, match=message):
+        load_technology(tmp_path / "cells.yaml")
+    content = read_document(shipped_path("onchip", "lop-45nm")).data
+    assert replace(load_technology(content), name="lop-45nm") == load_technology("lop-45nm")
