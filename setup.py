@@ -111,7 +111,6 @@ class Kernels(build_ext):
         made = cythonize(
             list(self.extensions),
             nthreads=self.parallel,
-            quiet=True,
             build_dir="build/generated-debug" if DEBUG else "build/generated",  # generated C differs: never share it
             shared_utility_qualified_name=SHARED,
             annotate=bool(os.environ.get("EDGEWATT_ANNOTATE")),

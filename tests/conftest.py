@@ -60,7 +60,7 @@ def reference() -> Path:
     """The folder of reference data, or a skip that says how to get it used."""
     folder = os.environ.get("EDGEWATT_REFERENCE")
     if not folder or not Path(folder).is_dir():
-        pytest.skip("set EDGEWATT_REFERENCE to the folder of reference data to run this test")
+        pytest.skip("no reference data: set EDGEWATT_REFERENCE")
     return Path(folder)
 
 

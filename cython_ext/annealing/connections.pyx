@@ -454,12 +454,6 @@ cdef class _Annealer:
         self._write(self.best_order)
         self.best_is_stored = True
 
-    def current_order(self):
-        """Return int32[W]: the present order, as numbers in the initial one."""
-        order = np.empty(self.o.w, np.int32)
-        self._write(order)
-        return order
-
     def best_found(self):
         """Return int32[W]: the best order so far, as numbers in the initial one."""
         if self.cost == self.best and not self.best_is_stored:

@@ -60,7 +60,7 @@ cdef int64_t _check_places(plan, const uint8_t[::1] image, int64_t n_neurons, co
         widest = max(widest, width)
     for at, bits, _, row in np.asarray(element).tolist():
         need(0 <= row < slot.shape[0] and slot.shape[1] == len(plan.source), "a slot for each step")
-        of_step = np.asarray(slot[row])
+        of_step = np.asarray(slot)[row]
         need(at >= 0 and bits > 0 and of_step.min(initial=0) >= 0
              and at + (int(of_step.max(initial=0)) * bits >> 3) + (bits + 7 >> 3) <= bytes, "elements inside the image")
         widest = max(widest, bits + 7 >> 3)

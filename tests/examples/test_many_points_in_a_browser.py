@@ -15,7 +15,7 @@ from edgewatt.results.record import Record, content_hash
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install it to run the browser tests"),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)"),
 ]
 NETWORK = {"generate": {"kind": "random-layered", "n_layers": 3, "width": 14, "density": 0.4}}
 WIDTHS = (390, 800, 1280, 1600)

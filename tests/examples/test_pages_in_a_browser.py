@@ -20,7 +20,7 @@ from papers.page import paper_page
 ROOT = Path(__file__).parents[2]
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install it to run the browser tests"),
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)"),
 ]
 NETWORK = {"generate": {"kind": "random-layered", "n_layers": 3, "width": 14, "density": 0.4}}
 SWEEP: dict[str, Any] = {

@@ -94,7 +94,7 @@ said.names = String(document.documentElement.outerHTML.includes('by-source'));
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install it to run the browser tests")
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
 def test_page_in_a_browser(browser: Browser, page: Path) -> None:
     said = seen(browser, page, SORT)
     assert said["table"] == "ready" and said["charts"] == "4", said
@@ -120,7 +120,7 @@ said.lost = String(document.documentElement.outerHTML.split('NaN').length - 1);
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium found: install it to run the browser tests")
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
 @pytest.mark.parametrize(("width", "columns"), [(800, 1), (1200, 2), (1600, 2)])
 def test_charts_fill_their_columns_and_nothing_is_clipped(
     browser: Browser, page: Path, width: int, columns: int

@@ -205,7 +205,7 @@ def test_a_text_makes_no_element(kind: str, records: list[Record], text: str) ->
     page.encode("utf-8", "backslashreplace" if kind in ("report", "papers") else "strict")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_runs_in_a_browser(browser: Browser, records: list[Record], kind: str, tmp_path: Path) -> None:
     page = pages(records, "".join(PARTS))[kind]()

@@ -63,7 +63,7 @@ def test_an_empty_list_needs_no_memory(tmp_path: Path) -> None:
     assert ew.allocate([], [], []).height == 0
 
 
-@pytest.mark.skipif(not (REFERENCE / "arena").is_dir(), reason="no reference data")
+@pytest.mark.skipif(not (REFERENCE / "arena").is_dir(), reason="no reference data: set EDGEWATT_REFERENCE")
 @pytest.mark.parametrize("name", ["A", "C", "F", "G", "H", "I", "J", "K"])
 def test_hard_instances_fit_their_capacity(name: str) -> None:
     given = read_buffers(REFERENCE / "arena" / "minimalloc" / f"{name}.1048576.csv").buffers
@@ -71,7 +71,7 @@ def test_hard_instances_fit_their_capacity(name: str) -> None:
     assert height_of(given, found.offset) == found.height <= 1_048_576
 
 
-@pytest.mark.skipif(not (REFERENCE / "arena").is_dir(), reason="no reference data")
+@pytest.mark.skipif(not (REFERENCE / "arena").is_dir(), reason="no reference data: set EDGEWATT_REFERENCE")
 @pytest.mark.parametrize("name", ["n60_d0_s1", "n120_d5_s2", "n250_d20_s3", "n500_d25_s4"])
 def test_instances_cut_from_a_rectangle_fit(name: str) -> None:
     given = read_buffers(REFERENCE / "arena" / f"cut_{name}.csv").buffers
@@ -79,7 +79,10 @@ def test_instances_cut_from_a_rectangle_fit(name: str) -> None:
     assert height_of(given, found.offset) == found.height <= 1_048_576
 
 
-@pytest.mark.skipif(not (REFERENCE / "schedule").is_dir(), reason="no reference data")
+@pytest.mark.skipif(
+    not (REFERENCE / "schedule").is_dir(),
+    reason="no reference data: set EDGEWATT_REFERENCE",
+)
 def test_the_arena_of_every_operator_graph_is_its_peak() -> None:
     for file in sorted((REFERENCE / "schedule").glob("*.json")):
         graph = ew.load(file, kind="opgraph")

@@ -146,7 +146,7 @@ def test_the_own_alignment_of_a_graph() -> None:
         ew.schedule(graph, alignment=0)
 
 
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data")
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data: set EDGEWATT_REFERENCE")
 def test_every_arena_is_the_peak_at_the_graphs_alignment() -> None:
     files = sorted(REFERENCE.glob("*.json"))
     assert files
@@ -155,7 +155,7 @@ def test_every_arena_is_the_peak_at_the_graphs_alignment() -> None:
         assert result.proved and result.arena_bytes == result.peak_bytes, file.name
 
 
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data")
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data: set EDGEWATT_REFERENCE")
 def test_where_sizes_are_rounded_up_no_order_has_a_smaller_arena() -> None:
     result = ew.schedule(ew.load(REFERENCE / "swiftnet_cellC_folded.json", kind="opgraph"), alignment=64)
     assert (result.peak_bytes, result.arena_bytes, result.arena_lower_bound_bytes) == (32_536, 32_588, 32_588)
@@ -190,7 +190,7 @@ def test_the_bound_of_an_arena_holds_for_every_order() -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
 def test_the_page_draws_without_errors(browser: Browser, files: tuple[Path, Path], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(arena_page(of_schedule(ew.schedule(ew.generators.cell("darts_v2")))), encoding="utf-8")

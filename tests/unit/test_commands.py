@@ -89,31 +89,3 @@ def test_nothing_below_a_command_imports_what_computes() -> None:
     and the recognition of files, which asks the trace readers."""
     found = {str(path.relative_to(CLI)) for path in EVERY if list(computing_imports(ast.parse(path.read_text())))}
     assert found == {"__init__.py", "parts/recognition.py"}
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "def f():\n    import numpy as np",
-        "def f():\n    from hwmodel.dram.checker import check_trace",
-        "def f():\n    from reorder.tuples import TUPLE_ORDERS",
-        "def f(before, after):\n    return 100 * after / before",
-        "def f(rows):\n    total = 0\n    for row in rows:\n        total -= row",
-        "def f(points):\n    return [p.total / p.lookups for p in points]",
-        "def f(size):\n    return size + 1",
-        "def f():\n" + "    g()\n" * (MOST_STATEMENTS + 1),
-    ],
-)
-def test_such_code_is_found(code: str) -> None:
-    assert wrong_in(ast.parse(code))
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "def f(name):\n    from reorder.tuples import order_tuples\n    from traces.base.errors import InputError",
-        "def f(name, rows):\n    return 'a ' + name, ['', *rows] + [name], Path(name) / 'records'",
-    ],
-)
-def test_other_code_is_not(code: str) -> None:
-    assert wrong_in(ast.parse(code)) == []

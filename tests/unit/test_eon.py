@@ -14,7 +14,7 @@ from traces.base.errors import InputError
 from traces.generators.networks import uniform_layers
 from traces.readers.native import save
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'edgewatt[learn]'")
+torch = pytest.importorskip("torch", reason="needs torch")
 
 from edgewatt.orders.training import lru_misses, train_seeds  # noqa: E402
 from reorder.eon.checkpoint import read, write  # noqa: E402

@@ -65,7 +65,7 @@ def test_a_view_of_a_view_lies_in_the_first() -> None:
 
 @pytest.mark.application
 def test_a_program_runs_the_same_in_a_smaller_arena(tmp_path: Any) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason="needs torch")
     pytest.importorskip("executorch")
     from executorch.exir import ExecutorchBackendConfig, memory_planning, to_edge
     from executorch.exir.passes import MemoryPlanningPass

@@ -120,7 +120,7 @@ def test_a_construction_and_a_single_connection_have_pages() -> None:
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium (Debian package chromium)")
 def test_the_page_draws_without_errors(browser: Browser, network: Network, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(explain_page(network, order(network, "auto", memory=12, moves=5000), memory=12), encoding="utf-8")

@@ -28,16 +28,19 @@ WRITTEN_OUT = {
 
 
 def defined(path: Path) -> Iterator[str]:
-    """Yield the names of a module, and of the fields and methods of its classes; not what a decorator hands on."""
+    """Yield the names of a module, and of the fields, methods and properties of its classes; not what another decorator
+    hands on."""
     if path.suffix == ".pyx":
-        yield from (a or b for a, b in re.findall(r"^(?:def (\w+)|(\w+) =)", path.read_text(), re.M))
+        yield from (a or b for a, b in re.findall(r"^(?: *def (\w+)|(\w+) =)", path.read_text(), re.M))
         return
     waiting = ast.parse(path.read_text()).body if path.suffix == ".py" else []
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.ClassDef):
             waiting += node.body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.decorator_list:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and all(
+            isinstance(each, ast.Name) and each.id in ("property", "cached_property") for each in node.decorator_list
+        ):
             yield node.name
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []

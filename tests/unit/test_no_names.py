@@ -108,18 +108,3 @@ def test_no_code_tests_a_members_name() -> None:
 
 def test_every_listed_place_is_still_there() -> None:
     assert {file for file, *_ in found()} >= set(OTHER_WORDS)
-
-
-@pytest.mark.parametrize(
-    "code",
-    [
-        "if method == 'auto': pass",
-        "x = {'moves': 1} if point.kind in ('residency', 'two-optimal') else {}",
-        "match encoder:\n    case 'raw' | 'dbi-dc': pass",
-        "levels = {'lru': 1, 'fifo': 2}[policy]",
-        "if 'csr' != layout.kind: pass",
-        "encoder.startswith('dbi-dc')",
-    ],
-)
-def test_such_code_is_found(code: str) -> None:
-    assert list(name_tests(ast.parse(code)))

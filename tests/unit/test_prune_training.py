@@ -8,7 +8,7 @@ from edgewatt.prune import MemoryPruning
 from traces.base.errors import InputError
 from traces.networks.forward import forward
 
-torch = pytest.importorskip("torch", reason="PyTorch is absent: extra `torch`")
+torch = pytest.importorskip("torch", reason="needs torch")
 
 
 def test_a_linear_stack_ends_at_the_bound() -> None:

@@ -28,7 +28,7 @@ def test_any_limit_ends_with_the_optimum(model: str, limit: int) -> None:
         assert len(part["budgets_bytes"]) <= 40  # no creeping by single bytes
 
 
-@pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data")
+@pytest.mark.skipif(not REFERENCE.is_dir(), reason="no reference data: set EDGEWATT_REFERENCE")
 def test_rewritten_swiftnet_needs_few_states() -> None:
     graph = ew.load(REFERENCE / "swiftnet_62_rewritten.json", kind="opgraph")
     found = schedule(graph, method="serenity")

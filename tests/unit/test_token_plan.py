@@ -406,7 +406,7 @@ def test_layers_of_a_gguf_slide_as_its_family(
 
 
 def test_gguf_equals_the_package(tmp_path: Path) -> None:
-    package = pytest.importorskip("gguf")
+    package = pytest.importorskip("gguf", reason="needs gguf")
     writer = package.GGUFWriter(tmp_path / "m.gguf", "llama")
     writer.add_block_count(1)
     writer.add_head_count(4)
@@ -427,7 +427,7 @@ def test_gguf_equals_the_package(tmp_path: Path) -> None:
 
 
 def test_types_of_gguf_are_those_of_the_package() -> None:
-    constants = pytest.importorskip("gguf.constants")
+    constants = pytest.importorskip("gguf.constants", reason="needs gguf")
     from traces.checkpoints.gguf import _TYPES
 
     theirs = {int(kind): (kind.name, *size) for kind, size in constants.GGML_QUANT_SIZES.items()}

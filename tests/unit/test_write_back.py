@@ -124,7 +124,7 @@ def test_tensorflow_lite_computes_the_same(data: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", BIG)
 def test_tensorflow_lite_computes_the_same_on_real_models(name: str, tmp_path: Path) -> None:
     if not MODELS.is_dir():
-        pytest.skip("no reference data")
+        pytest.skip("no reference data: set EDGEWATT_REFERENCE")
     before, after, _, _ = _written((MODELS / f"{name}.tflite").read_bytes(), tmp_path)
     assert all(np.array_equal(a, b) for a, b in zip(_litert(before), _litert(after), strict=True))
 
@@ -132,7 +132,7 @@ def test_tensorflow_lite_computes_the_same_on_real_models(name: str, tmp_path: P
 @pytest.mark.parametrize("name", BIG[:2])  # the third one's hybrid kernels are not supported there
 def test_the_runtime_for_microcontrollers_plans_by_the_offsets(name: str, tmp_path: Path) -> None:
     if not MODELS.is_dir():
-        pytest.skip("no reference data")
+        pytest.skip("no reference data: set EDGEWATT_REFERENCE")
     before, after, graph, result = _written((MODELS / f"{name}.tflite").read_bytes(), tmp_path)
     expected = _micro(before.read_bytes())
     assert np.array_equal(_micro(after.read_bytes()), expected)
