@@ -94,13 +94,13 @@ typedef void ew_product_kind(float *, int64_t, int64_t, int64_t, const float *, 
 
 EW_INLINE void ew_product_body(
     float *c, int64_t c_row, int64_t rows, int64_t columns, const float *a, int64_t down, int64_t right, const float *b,
-    int64_t b_row, int64_t k, int add) {
+    int64_t b_row, int64_t k, int add, int wide) { /* wide: tiles of 4 x 48, which 32 registers of 16 numbers hold */
     for (int64_t i = 0; i < rows; i += 4)
         for (int64_t j = 0; j < columns;) {
             float *to = c + i * c_row + j;
             const float *from = a + i * down;
-            if (columns - j >= 48) { ew_tile(to, c_row, from, down, right, b + j, b_row, k, 3, add); j += 48; }
-            else if (columns - j == 32) { ew_tile(to, c_row, from, down, right, b + j, b_row, k, 2, add); j += 32; }
+            if (wide && columns - j >= 48) { ew_tile(to, c_row, from, down, right, b + j, b_row, k, 3, add); j += 48; }
+            else if (wide && columns - j == 32) { ew_tile(to, c_row, from, down, right, b + j, b_row, k, 2, add); j += 32; }
             else { ew_tile(to, c_row, from, down, right, b + j, b_row, k, 1, add); j += 16; }
         }
 }
@@ -252,11 +252,11 @@ EW_INLINE void ew_learn_body(
     for (int64_t i = 0; i < size; i++) ew_add(w->d_key + frontier[i] * d, w->dh + i * n, 1, d);
 }
 
-#define EW_ATTENTION_BODY(level, attributes) \
+#define EW_ATTENTION_BODY(level, attributes, wide) \
     attributes static __attribute__((noinline)) void ew_product_##level( \
         float *c, int64_t c_row, int64_t rows, int64_t columns, const float *a, int64_t down, int64_t right, \
         const float *b, int64_t b_row, int64_t k, int add) { \
-        ew_product_body(c, c_row, rows, columns, a, down, right, b, b_row, k, add); \
+        ew_product_body(c, c_row, rows, columns, a, down, right, b, b_row, k, add, wide); \
     } \
     attributes static void ew_forward_##level(ew_attention *w, const int32_t *frontier, int64_t size, \
                                            const int32_t *cache, int64_t cached, float *logit, float *summary) { \
@@ -268,8 +268,9 @@ EW_INLINE void ew_learn_body(
         ew_learn_body(ew_product_##level, w, frontier, size, cache, cached, d_logit, summary, d_summary); \
     }
 
-EW_ATTENTION_BODY(baseline, )
+EW_ATTENTION_BODY(baseline, , 0)
 #if EDGEWATT_X86
-EW_ATTENTION_BODY(avx2, EDGEWATT_AVX2)
-EW_ATTENTION_BODY(avx512, EDGEWATT_AVX512)
+#define ew_forward_avx2 ew_forward_baseline /* a third slower with AVX2: it has as many registers, of half a tile's row */
+#define ew_learn_avx2 ew_learn_baseline
+EW_ATTENTION_BODY(avx512, EDGEWATT_AVX512, 1)
 #endif
