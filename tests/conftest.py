@@ -64,9 +64,9 @@ def reference() -> Path:
     return Path(folder)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One headless Chromium for the pages of a module."""
+    """One headless Chromium for the pages of all tests; each page is a target of its own."""
     browser = Browser()
     yield browser
     browser.close()
