@@ -11,6 +11,7 @@ import numpy.typing as npt
 from reorder.tuples.tuple_problem import Field, Int64Array, first_of_rows
 from traces.base.checks import as_array
 from traces.base.errors import InputError, shown, unknown_name
+from traces.base.memory import claim
 from traces.base.sparse import checked_sparse
 from traces.base.workers import PART, Each, in_turn
 from traces.formats import FORMATS, element_bits, symmetric_scale, to_bits
@@ -108,6 +109,7 @@ def entries_of(matrix: Any, layout: MatrixLayout, each: Each = in_turn) -> Entri
         # SciPy knows no bfloat16 and fp8, which float32 holds
         matrix = scipy.sparse.csr_matrix(dense if held else dense.astype(np.float32))
     matrix = checked_sparse(matrix)
+    claim(8 * max(matrix.shape), "the matrix", "pointers to its rows or columns")
     major, minor, data = layout.read(matrix, each)
     if data.dtype != bool and not is_real(data.dtype):
         raise InputError(f"{data.dtype} values have no number format here: real numbers are wanted")

@@ -73,6 +73,67 @@ def test_in_memory(public: str, what: str) -> None:
         PUBLIC[public](broken(*BROKEN[what]))
 
 
+def lists(columns: int, values: int) -> Any:
+    matrix = sparse.lil_matrix((4, 6))
+    matrix.rows[0], matrix.data[0] = list(range(columns)), [1.0] * values
+    return matrix
+
+
+def diagonals(offsets: Any, shape: tuple[int, ...]) -> Any:
+    matrix = sparse.dia_matrix((4, 6))
+    matrix.offsets, matrix.data = np.array(offsets), np.ones(shape)
+    return matrix
+
+
+ODD = {
+    "more values than columns in a list": lambda: lists(1, 10**6),
+    "fewer values than columns": lambda: lists(5, 1),
+    "more diagonals than offsets": lambda: diagonals([0], (30_000, 6)),
+    "fewer diagonals than offsets": lambda: diagonals([0, 1, 2], (1, 6)),
+    "offsets that are no whole numbers": lambda: diagonals([0.5], (1, 6)),
+    "a diagonal alone": lambda: diagonals([0], (6,)),
+    "values that are no numbers": lambda: broken("csr", setting("data", list("abcde"))),
+    "a side beyond 2^63": lambda: broken("csr", lambda matrix: setattr(matrix, "_shape", (4, 2**70))),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+@pytest.mark.parametrize("public", ["order_tuples csc", "from_matrices"])
+def test_formats_whose_conversion_follows_what_it_finds(public: str, what: str) -> None:
+    with pytest.raises(InputError):
+        PUBLIC[public](ODD[what]())
+
+
+def connections(matrix: Any) -> list[list[float]]:
+    network = ew.from_matrices([matrix])
+    return [network.sources.tolist(), network.targets.tolist(), network.weights.tolist()]
+
+
+def test_a_side_without_entries_is_claimed() -> None:
+    wide = broken("csr", lambda matrix: setattr(matrix, "_shape", (4, 2**40)))
+    with pytest.raises(InputError, match="pointers to its rows or columns"):
+        PUBLIC["order_tuples csc"](wide)
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize("ids", [np.int32, np.int64, np.uint64, np.int8, ">i4"])
+def test_room_behind_the_last_entry_and_ids_of_any_width(kind: str, ids: Any) -> None:
+    matrix, changed = (broken(kind, lambda _: None) for _ in range(2))
+    changed.indices = np.append(matrix.indices, [0, 0]).astype(ids)
+    changed.indptr = matrix.indptr.astype(ids)
+    changed.data = np.concatenate((matrix.data, matrix.data[:2]))
+    assert connections(changed) == connections(matrix)
+    assert len(changed.indices) == len(matrix.indices) + 2, "the caller's matrix stays as it is"
+    assert (
+        ew.order_tuples(changed, layout="csr", value_format="fp32", stride=4).ones
+        == ew.order_tuples(matrix, layout="csr", value_format="fp32", stride=4).ones
+    )
+
+
+def test_diagonals_outside_are_left_out() -> None:
+    assert connections(diagonals([0, 2**62, -(2**63)], (3, 6))) == connections(diagonals([0], (1, 6)))
+
+
 @pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia", "lil", "dok"])
 def test_every_format_is_taken(kind: str) -> None:
     matrix = broken(kind, lambda _: None)
