@@ -120,9 +120,11 @@ layout: {{lanes: 16{layout}}}               # input vectors at a time; neuron_fo
 def _layers(network: Network) -> str:
     if network.layer is None:
         return ""
-    layers = range(int(network.layer.min()), int(network.layer.max()) + 1)
+    layers = np.unique(network.layer)
+    if len(layers) > 11:
+        return ""
     targets = [len(np.unique(network.targets[network.layer == layer])) for layer in layers]
     widths = [len(network.inputs), *targets]
     rest = network.n_neurons - len(np.union1d(network.inputs, network.targets))
     fed = f" and {rest:,} that nothing feeds" if rest else ""
-    return f", layers of {' -> '.join(f'{width:,}' for width in widths)}{fed}" if 1 < len(widths) <= 12 else ""
+    return f", layers of {' -> '.join(f'{width:,}' for width in widths)}{fed}"

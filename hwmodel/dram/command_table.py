@@ -16,6 +16,7 @@ import numpy as np
 
 from hwmodel.dram.result import DramCounts
 from hwmodel.parts.part import COMMANDS, READ_COMMANDS, WRITE_COMMANDS, Part
+from traces.base.checks import plain_digits
 from traces.base.errors import InputError, brief, did_you_mean
 
 _BURSTS = READ_COMMANDS + WRITE_COMMANDS
@@ -158,6 +159,10 @@ def _checked_trace(trace: np.ndarray, part: Part) -> np.ndarray:
     return trace
 
 
+def _whole(given: Any) -> int:
+    return int(plain_digits(given) if isinstance(given, str) else given)
+
+
 def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: int | None) -> CommandTable:
     o, limits = part.organisation, _limits(part)
     numbers: list[tuple[int, ...]] = []
@@ -167,8 +172,8 @@ def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: i
         line = f"{where}:{first + at}" if first else f"{where}[{at}]"
         try:
             name = str(row["command"]).strip()
-            cycle = int(row["timestamp_cycles"])
-            fields = [int(row.get(key) or 0) for key in limits]
+            cycle = _whole(row["timestamp_cycles"])
+            fields = [_whole(row.get(key) or 0) for key in limits]
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise InputError(
                 f"{line}: not a command row (timestamp_cycles, command, rank ...): {brief(error)}"

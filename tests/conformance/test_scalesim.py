@@ -146,6 +146,7 @@ def test_a_small_table_is_walked_as_it_says(tmp_path):
     for text, words in (
         ("layer,tensor\n", "a header with access_bits"),
         ("layer,tensor,dram_reads,dram_writes,access_bits\n0,W,x,0,32\n", "counts.csv:2: dram_reads is 'x'"),
+        ("layer,tensor,dram_reads,dram_writes,access_bits\n0,W,1_0,0,32\n", "counts.csv:2: dram_reads is '1_0'"),
         ("layer,tensor,dram_reads,dram_writes,access_bits\n0,Q,1,0,32\n", "counts.csv:2: tensor 'Q' is none of ifmap"),
         ("layer,tensor,dram_reads,dram_writes,access_bits\n7,W,1,0,32\n", "lack 'layer7_filter'"),
         ("layer,tensor,dram_reads,dram_writes,access_bits\n0,W,1,0,12\n", "counts.csv:2: 1 accesses of 12 bits"),

@@ -41,6 +41,8 @@ def test_the_command_places_and_writes(tmp_path: Path) -> None:
     [
         ("id,lower,uper,size\n", "line 1: no column 'upper', did you mean 'uper'?"),
         ("id,lower,upper,size\na,0,2\n", "line 2: 3 fields, 4 are wanted"),
+        ("id,lower,upper,size\na,0,1_0,1\n", "line 2: upper is '1_0': a whole number is wanted"),
+        ("id,lower,upper,size\na,0,\uff11,1\n", "line 2: upper is '\uff11': a whole number is wanted"),
         ("id,lower,upper,size\na,0,x,1\n", "line 2: upper is 'x': a whole number is wanted"),
         ("id,lower,upper,size\na,0,1,1\na,0,1,1\n", "line 3: buffer 'a' is already in line 2"),
         ("id,lower,upper,size\na,2,1,1\n", "line 2: live from 2 to 1: upper must be above lower"),

@@ -12,6 +12,7 @@ from traces.base.archive import read_npy
 from traces.base.errors import InputError
 from traces.readers import load, native
 from traces.readers.scipy_sparse import from_matrices
+from traces.trace_files.npz import load_trace
 
 
 def npz(path: Path, **arrays: object) -> Path:
@@ -202,3 +203,14 @@ def test_a_bound_that_is_no_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("EDGEWATT_MAX_BYTES", given)
     with pytest.raises(InputError, match=r"EDGEWATT_MAX_BYTES=.* is not a size in bytes"):
         load(tmp_path / "n.npz")
+
+
+def test_a_long_list_of_members_is_refused_before_it_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "1M")
+    path = tmp_path / "m.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        for number in range(2000):
+            archive.writestr(f"{number}.npy", b"")
+    for read in (load, load_trace, native.read_extras):
+        with pytest.raises(InputError, match=r"m\.npz: the list of its members would take 1,7.* bytes of memory"):
+            read(path)

@@ -62,6 +62,9 @@ MTX = "%%MatrixMarket matrix coordinate real general\n"
             r"a.mtx: a matrix of shape .* would take .* bytes of memory",
         ),
         ("a.mtx", MTX.replace("coordinate", "array") + "2 1\n1\nx\n", r"a.mtx:4: 'x' is not one number"),
+        ("a.mtx", MTX.replace("coordinate", "array") + "2 1\n1\n1_0\n", r"a.mtx:4: '1_0' is not one number"),
+        ("a.mtx", MTX + "1_0 2 1\n1 1 1\n", r"a.mtx:2: expected the sizes"),
+        ("a.mtx", MTX + "2 2 1\n1 1 1_0\n", r"a.mtx:3: value '1_0' is not a number"),
         ("a.mtx", MTX.replace("coordinate", "array") + "2 1\n1\nnan\n", r"a.mtx:4 \(row 1.* is nan"),
         ("a.mtx", MTX.replace("coordinate", "array") + "3 1\n1\n2\n", r"3 x 1 values announced, 2 found"),
         ("a.mtx", MTX.replace("general", "symmetric") + "2 3 0\n", r"a.mtx:2: a symmetric matrix .* is not square"),
@@ -99,7 +102,7 @@ def test_a_tensor_without_rows_is_an_empty_matrix(tmp_path: Path) -> None:
         load(tmp_path / "0.safetensors")
 
 
-@pytest.mark.parametrize("number", ["\u00b2", "\u2460", "9" * 5000])
+@pytest.mark.parametrize("number", ["1_0", "\uff11", "\u00b2", "\u2460", "9" * 5000])
 def test_numbers_that_int_does_not_read_are_no_numbers(tmp_path: Path, number: str) -> None:
     """Superscripts and circled digits are digits to str.isdigit; int() reads neither them nor endless numbers."""
     (tmp_path / "o.txt").write_text(number)

@@ -159,6 +159,7 @@ HEAD = "timestamp_cycles,command,rank,bank_group,bank,row,column,data_hex\n"
     [
         ("time,command\n", "commands.csv:1: the column 'timestamp_cycles' is missing"),
         (HEAD + "0,ACT,0,0,0,1,0,\nx,RD,0,0,0,1,0,00\n", "commands.csv:3: not a command row"),
+        (HEAD + "1_0,ACT,0,0,0,1,0,\n", "commands.csv:2: not a command row .*'1_0' is not a plain number"),
         (HEAD + "0,ATC,0,0,0,1,0,\n", "commands.csv:2: unknown command 'ATC' \\(did you mean 'ACT'"),
         (HEAD + "9,ACT,0,0,0,1,0,\n3,PRE,0,0,0,1,0,\n", "commands.csv:3: cycle 3 goes back behind 9"),
         (HEAD + "0,ACT,0,0,8,1,0,\n", "commands.csv:2: bank 8 is not from 0 to 7"),

@@ -70,6 +70,7 @@ PLACE = '{{"a": {{"dtype": "F32", "shape": {}, "data_offsets": {}}}}}'
     ("data", "message"),
     [
         (header(PLACE.format("[1e999]", "[0, 0]")), "not a list of sizes"),
+        (header(2 * PLACE.format("[0, 0]", "[0, 0]")).replace(b"}}{", b"}, "), "its header gives a name twice"),
         (header(PLACE.format("[-1, 0]", "[0, 0]")), "not a list of sizes"),
         (header(PLACE.format("[0, 0]", "[0, 0, 0]")), "damaged or not a safetensors"),
         (header(PLACE.format("[" + "9, " * 1_000_000 + "9]", "[0, 0]")), "not a list of sizes"),  # a product of hours

@@ -55,6 +55,11 @@ def diamond(**changes: Any) -> Network:
         (dict(biases=[0, 0, np.inf, 0]), r"biases\[2\] is inf"),
         (dict(layer=[0, 0, 1]), "layer has 3 values, expected 4"),
         (dict(layer=[0, 0, -1, 1]), "connection 2: its layer is negative"),
+        (dict(layer=[0, 0, 1, 4]), "connection 3: its layer is 4, but 4 neurons have layers 0 to 3"),
+        (
+            dict(positions=[[0, -1, -1], [1, -1, -1], [1, -1, -1], [2**31 - 2, -1, -1]]),
+            "neuron 3 lies in layer 2147483646, but 4 neurons have layers 0 to 3",
+        ),
         (dict(batch=[[1.0, 2.0]]), r"batch has shape \(1, 2\), expected \(B, 1\)"),
         (dict(batch=[1.0]), "batch must be two-dimensional"),
         (dict(batch=[[np.nan]]), r"batch\[0, 0\] is nan"),

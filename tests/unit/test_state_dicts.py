@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from safetensors.numpy import save_file
 from traces.base.errors import InputError
 from traces.networks.forward import forward
 from traces.readers import load
-from traces.readers.parts.layers import zero_pattern
+from traces.readers.parts.layers import entry_pattern, zero_pattern
 
 pytestmark = pytest.mark.application
 
@@ -155,6 +156,27 @@ def test_patterns_of_zeros() -> None:
         "block-sparse: blocks of 1 x 16"
     )
     assert zero_pattern(dense) == "" == zero_pattern(dense * (rng.random((64, 64)) < 0.3))
+
+
+def test_patterns_from_entries_are_those_of_the_dense_matrix() -> None:
+    rng = np.random.default_rng(5)
+    told = set()
+    for tall, wide in ((1, 1), (4, 4), (1, 8), (16, 1), (8, 8)):
+        for density in (0, 0.01, 0.05, 0.125, 0.3, 0.9, 1):
+            for filled in (0.85, 0.95, 1):
+                held = np.kron(rng.random((64 // tall, 96 // wide)) < density, np.ones((tall, wide)))
+                weights = held * (rng.random(held.shape) < filled)
+                assert entry_pattern(*np.nonzero(weights), weights.shape) == zero_pattern(weights)
+                told.add(zero_pattern(weights)[:28])
+    assert len(told) > 3
+
+
+def test_a_layer_of_few_entries_is_never_made_dense() -> None:
+    tracemalloc.start()
+    assert entry_pattern(np.array([7]), np.array([9]), (4096, 4096)) == ""
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4096 * 4096 / 2
 
 
 def test_every_file_of_matrices_says_its_pattern(tmp_path: Path) -> None:

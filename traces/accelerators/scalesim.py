@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from traces.base.checks import is_whole
+from traces.base.checks import is_whole, plain_digits
 from traces.base.errors import InputError, brief, shown
 from traces.base.memory import claim, read_within
 from traces.trace.chunks import Chunk, Memory, Trace
@@ -354,7 +354,7 @@ def _walk(
 def _whole(row: Mapping[str, str], name: str, where: str) -> int:
     text = (row.get(name) or "").strip()
     try:
-        value = float(text)
+        value = float(plain_digits(text))
         if value != int(value) or not 0 <= value < 2**53:
             raise ValueError
     except (ValueError, OverflowError):

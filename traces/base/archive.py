@@ -22,6 +22,17 @@ from traces.base.memory import claim
 # What zipfile, zlib and numpy raise on damaged files; RuntimeError: encryption, unknown compression.
 _STREAM_DAMAGE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError)
 _DAMAGE = (*_STREAM_DAMAGE, ValueError, RuntimeError, IndexError, KeyError)
+_end_record: Any = getattr(zipfile, "_EndRecData", lambda stream: None)  # private: found as ZipFile will find it
+_DIRECTORY_SIZE = 5  # its place in the end record
+_LISTED = 16  # bytes of memory for one of the directory: 800 an entry
+
+
+def open_zip(path: str | Path, content: bytes | None = None) -> zipfile.ZipFile:
+    """Open an archive. Raises InputError where the list of its members, made at once, is beyond the bound of memory."""
+    with Path(path).open("rb") if content is None else io.BytesIO(content) as stream:
+        end = _end_record(stream)
+    claim(_LISTED * end[_DIRECTORY_SIZE] if end else 0, str(path), "the list of its members")
+    return zipfile.ZipFile(path if content is None else io.BytesIO(content))
 
 
 @contextmanager
@@ -49,7 +60,7 @@ def read_npz(
     chosen = None if names is None else set(names)
     arrays: dict[str, np.ndarray] = {}
     total = 0
-    with _named(path, "npz"), zipfile.ZipFile(path if content is None else io.BytesIO(content)) as archive:
+    with _named(path, "npz"), open_zip(path, content) as archive:
         for member in archive.infolist():
             name = member.filename.removesuffix(".npy")
             if name == member.filename or (chosen is not None and name not in chosen):
@@ -80,7 +91,7 @@ def opened_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, where: str)
 
 
 def npz_names(path: str | Path) -> set[str]:
-    with _named(path, "npz"), zipfile.ZipFile(path) as archive:
+    with _named(path, "npz"), open_zip(path) as archive:
         return {name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")}
 
 

@@ -15,6 +15,13 @@ def is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= 18
 
 
+def plain_digits(text: str) -> str:
+    """Return a text for int() or float(). Raises ValueError for what they alone take: 1_0, digits of other scripts."""
+    if "_" in text or not text.isascii():
+        raise ValueError(f"{shown(text)} is not a plain number")
+    return text
+
+
 def as_array(value: Any, what: str) -> npt.NDArray[Any]:
     try:
         return np.asarray(value)

@@ -99,15 +99,15 @@ class Network(ReadOnlyCopies, OneLineRepr):
     sources, targets: int64[W], neuron ids in [0, n_neurons).
     inputs, outputs: int64 ids. Inputs have no incoming connection. A neuron may be both only if it is isolated.
     weights: float32[W] or None. biases: float32[N] or None (0 where absent).
-    layer: int64[W] layer of each connection, or None where the network is not layered.
+    layer: int64[W] layer of each connection, below N, or None where the network is not layered.
     activation: one of ACTIVATIONS, applied to every neuron with incoming connections that is not an
         output (outputs are left linear), except 'clipped-relu', which applies to outputs too (Graph Challenge); or
         'mixed', where `activations` has the one of each.
     batch: float32[B, I] input vectors in the order of `inputs`, or None.
     weight_ids: int64[W], which stored weight each connection has, or None where each has its own. Connections of one id
         have one weight (a convolution's); ids count from 0, and their order is the order in storage.
-    positions: int64[N, 3] (layer, y, x) of each neuron, or None. The layer counts from the inputs (0); y and x are -1
-        where a layer has no image.
+    positions: int64[N, 3] (layer, y, x) of each neuron, or None. The layer counts from the inputs (0) and is below N;
+        y and x are -1 where a layer has no image.
     activations: uint8[N], index in ACTIVATIONS of what each neuron with incoming connections has, outputs too, where
         the activation is 'mixed' (not clipped-relu), else None.
     slopes: float32[N], the factor of leaky-relu below zero, or None (.01).
@@ -197,6 +197,9 @@ class Network(ReadOnlyCopies, OneLineRepr):
                 raise InputError(f"{name} has {len(values)} values, expected {length}")
         if self.layer is not None and self.layer.min() < 0:
             raise InputError(f"connection {int(np.argmax(self.layer < 0))}: its layer is negative")
+        if self.layer is not None and self.layer.max() >= n:  # arrays of a place a layer stay small
+            k = int(np.argmax(self.layer))
+            raise InputError(f"connection {k}: its layer is {self.layer[k]}, but {n} neurons have layers 0 to {n - 1}")
         codes = self.activations
         if codes is not None and ((codes >= len(ACTIVATIONS)) | (codes == ACTIVATIONS.index("clipped-relu"))).any():
             raise InputError(f"activations are indices of {', '.join(ACTIVATIONS)}, without clipped-relu")
@@ -224,6 +227,11 @@ class Network(ReadOnlyCopies, OneLineRepr):
             raise InputError(
                 f"positions do not fit: neuron {low[0]} lies at (layer, y, x) = {where}, but layers count from 0, "
                 "and so do y and x (-1: no image)"
+            )
+        if layer.max() >= len(layer):
+            v, n = int(np.argmax(layer)), len(layer)
+            raise InputError(
+                f"positions do not fit: neuron {v} lies in layer {layer[v]}, but {n} neurons have layers 0 to {n - 1}"
             )
         back = np.flatnonzero(layer[self.sources] >= layer[self.targets])
         if back.size:

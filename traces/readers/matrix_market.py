@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from traces.base.checks import plain_digits
 from traces.base.errors import InputError, did_you_mean
 from traces.base.memory import claim
 from traces.readers.parts.layers import Matrix, claim_matrix
@@ -33,7 +34,7 @@ def _header(path: Path) -> tuple[str, str, str, list[int], int]:
         if line.startswith("%"):
             continue
         try:
-            sizes = [int(word) for word in line.split()]
+            sizes = [int(plain_digits(word)) for word in line.split()]
         except ValueError:
             sizes = []
         if len(sizes) != (3 if layout == "coordinate" else 2) or min(sizes) < 0:
@@ -57,7 +58,7 @@ def _read_array(path: Path, symmetry: str, shape: tuple[int, int], skip: int) ->
     lines: list[int] = []
     for number, line in lines_after(path, skip):
         try:
-            values.append(float(line))
+            values.append(float(plain_digits(line)))
         except ValueError:
             raise InputError(f"{path}:{number}: {line.strip()[:40]!r} is not one number") from None
         lines.append(number)

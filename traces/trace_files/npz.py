@@ -13,7 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from traces.base.archive import opened_member, read_array, read_npy_header
+from traces.base.archive import open_zip, opened_member, read_array, read_npy_header
 from traces.base.errors import InputError, brief
 from traces.base.files import whole_file
 from traces.base.memory import claim
@@ -133,7 +133,9 @@ def _damage(path: Path, name: str) -> Iterator[None]:
 
 def _open(path: Path) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(path)
+        return open_zip(path)
+    except InputError:
+        raise
     except FileNotFoundError as error:
         raise InputError(f"{path}: no such file") from error
     except OSError as error:

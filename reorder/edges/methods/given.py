@@ -11,6 +11,7 @@ import numpy as np
 from reorder.base import ORDERINGS, Ordering, Task, check_order
 from reorder.edges.search.base_orders import own_is_topological
 from traces.base.archive import read_npy, read_npz
+from traces.base.checks import plain_digits
 from traces.base.errors import InputError, shown
 from traces.base.memory import read_within
 from traces.networks.network import Network
@@ -73,7 +74,7 @@ def _read_text(path: str) -> np.ndarray:
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read as text ({error}); an order is npz, npy or text") from error
     try:
-        return np.array(lines, np.int64) if lines else np.empty(0, np.int64)
+        return np.array([plain_digits(word) for word in lines], np.int64) if lines else np.empty(0, np.int64)
     except (ValueError, OverflowError):
         bad = next(k for k, word in enumerate(lines) if not re.fullmatch(r"[-+]?[0-9]{1,18}", word, re.ASCII))
         raise InputError(f"{path}: entry {bad + 1} is {lines[bad][:40]!r}, no index of a connection") from None

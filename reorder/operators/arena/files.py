@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from reorder.operators.arena.base import Buffers, Int64Array
+from traces.base.checks import plain_digits
 from traces.base.errors import InputError, did_you_mean
 from traces.base.files import harmless, whole_file, why_no_file
 from traces.base.memory import read_within
@@ -146,7 +147,7 @@ def _entries(listed: Sequence[Any]) -> Rows:
 
 def _number(where: str, name: str, word: Any) -> int:
     try:
-        value = int(word) if isinstance(word, str) or type(word) is int else None
+        value = int(plain_digits(word)) if isinstance(word, str) else word if type(word) is int else None
     except ValueError:
         value = None
     if value is None:

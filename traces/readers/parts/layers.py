@@ -39,6 +39,7 @@ _GROUPS = ((1, 4), (2, 4), (2, 8), (4, 8))  # (most non-zeros, of so many), the 
 _BLOCKS = (64, 32, 16, 8, 4)
 _FULL = 0.9  # share of a kept block that must be non-zero
 _MIXED = 0.5  # share of groups that must use all they may, or another pattern is the better word
+_LEAST_GROUPED = _MIXED * min(most / of for most, of in _GROUPS)  # below this density no groups are told
 
 _QUANTISED = re.compile(r"\b(weight_(scale|zero_point|packed|shape)|qweight|qzeros|scales|g_idx)\b")
 
@@ -50,10 +51,30 @@ def zero_pattern(weights: np.ndarray) -> str:
     squares of outputs x inputs of the flattened tensor, or columns and rows of them.
     """
     kept = weights != 0
-    density = float(kept.mean()) if kept.size else 1.0
-    if not 0 < density < 0.95:
+    n_kept = int(np.count_nonzero(kept))
+    if not 0 < n_kept < 0.95 * kept.size:
         return ""
-    return _groups(kept) or _blocks(kept.reshape(len(kept), -1), density)
+    flat = kept.reshape(len(kept), -1)
+
+    def n_blocks(tall: int, wide: int) -> int:
+        return int(flat.reshape(-1, tall, flat.shape[1] // wide, wide).any(axis=(1, 3)).sum())
+
+    return _groups(kept) or _blocks(flat.shape, n_kept, n_blocks)
+
+
+def entry_pattern(rows: npt.NDArray[np.int64], columns: npt.NDArray[np.int64], shape: tuple[int, int]) -> str:
+    """Return `zero_pattern` of the matrix that is not zero at these places alone, in the time that few entries take."""
+    if len(rows) >= _LEAST_GROUPED * shape[0] * shape[1]:
+        kept = np.zeros(shape, bool)
+        kept[rows, columns] = True
+        return zero_pattern(kept)
+
+    def n_blocks(tall: int, wide: int) -> int:
+        held = np.zeros((shape[0] // tall, shape[1] // wide), bool)
+        held[rows // tall, columns // wide] = True
+        return int(held.sum())
+
+    return _blocks(shape, len(rows), n_blocks) if len(rows) else ""
 
 
 def _groups(kept: np.ndarray) -> str:
@@ -66,16 +87,16 @@ def _groups(kept: np.ndarray) -> str:
     return ""
 
 
-def _blocks(kept: np.ndarray, density: float) -> str:
+def _blocks(shape: Sequence[int], n_kept: int, n_blocks: Callable[[int, int], int]) -> str:
+    """n_blocks: of so many rows and columns, how many hold anything."""
     shapes = [(side, side) for side in _BLOCKS] + [(1, side) for side in _BLOCKS] + [(side, 1) for side in _BLOCKS]
+    size = shape[0] * shape[1]
     for tall, wide in shapes:
-        n_rows, n_columns = kept.shape[0] // tall, kept.shape[1] // wide
-        if kept.shape[0] % tall or kept.shape[1] % wide or n_rows * n_columns < 4:
+        if shape[0] % tall or shape[1] % wide or size < 4 * tall * wide:
             continue
-        fill = kept.reshape(n_rows, tall, n_columns, wide).mean(axis=(1, 3))
-        held = fill > 0
-        if held.mean() <= 0.95 and fill[held].mean() >= _FULL and held.mean() < 2 * density:
-            return f"block-sparse: blocks of {tall} x {wide}, {held.mean():.0%} of them kept"
+        held = n_blocks(tall, wide) * tall * wide
+        if held <= 0.95 * size and n_kept >= _FULL * held and held < 2 * n_kept:
+            return f"block-sparse: blocks of {tall} x {wide}, {held / size:.0%} of them kept"
     return ""
 
 
@@ -208,9 +229,10 @@ def _patterns(layers: Sequence[Matrix], outputs_first: bool) -> tuple[str, ...]:
     for matrix in layers:
         if matrix.shape[0] * matrix.shape[1] > MOST_SCANNED:
             continue
-        kept = np.zeros(matrix.shape, bool)
-        kept[matrix.rows, matrix.columns] = True if matrix.values is None else matrix.values != 0
-        if pattern := zero_pattern(kept if outputs_first else kept.T):
+        kept = slice(None) if matrix.values is None else np.flatnonzero(matrix.values != 0)
+        rows, columns = matrix.rows[kept], matrix.columns[kept]
+        places = (rows, columns, matrix.shape) if outputs_first else (columns, rows, matrix.shape[::-1])
+        if pattern := entry_pattern(*places):
             notes.append(f"{matrix.where} is {pattern}")
     return tuple(notes)
 

@@ -13,6 +13,7 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from traces.base.checks import plain_digits
 from traces.base.errors import InputError
 from traces.base.memory import claim
 
@@ -108,13 +109,13 @@ def _fault(words: list[str], has_values: bool, expected: str, limits: tuple[int,
         return f"{len(words)} fields, expected {expected}"
     for name, word, limit in zip(("row", "column"), words, limits, strict=False):
         try:
-            number = int(word)
+            number = int(plain_digits(word))
         except ValueError:
             return f"{name} {word[:40]!r} is not a whole number"
         if not 1 <= number <= limit:
             return f"{name} {number} is out of range: ids run from 1 to {limit}"
     try:
-        if has_values and not math.isfinite(float(words[2])):
+        if has_values and not math.isfinite(float(plain_digits(words[2]))):
             return f"value {words[2][:40]} is not finite"
     except ValueError:
         return f"value {words[2][:40]!r} is not a number"

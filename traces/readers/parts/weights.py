@@ -101,7 +101,7 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
             if not 2 <= length <= min(total - 8, _MOST_HEADER):
                 raise InputError(f"{file}: damaged or not a safetensors file (a header of {length} bytes)")
             claim(_HEADER_TAKES * length, str(file), "its header")
-            header = json.loads(stream.read(length))
+            header = json.loads(stream.read(length), object_pairs_hook=_once_each)
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror or error})") from error
     except (ValueError, RecursionError) as error:
@@ -125,6 +125,13 @@ def read_header(file: Path) -> dict[str, StoredTensor]:
             raise InputError(f"{file}: the place of tensor {each.name!r} does not fit its shape or the file: damaged")
     check_no_overlap(tensors.values(), file)
     return tensors
+
+
+def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("its header gives a name twice")
+    return found
 
 
 def check_no_overlap(tensors: Iterable[StoredTensor], file: Path) -> None:
