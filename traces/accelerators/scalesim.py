@@ -187,7 +187,7 @@ def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, in
         raise InputError(
             f"{folder}: {len(files)} configurations (*.cfg): name one (--configuration FILE, configuration=)"
         )
-    parser = configparser.ConfigParser()
+    parser = configparser.ConfigParser(interpolation=None)  # ten deep, %(x)s grows without bound
     try:
         parser.read_string(read_within(files[0], 20).decode("utf-8"))
         offsets = {t: parser.getint("architecture_presets", f"{t.capitalize()}Offset") for t in TENSORS}
