@@ -16,6 +16,7 @@ from edgewatt import InputError
 from edgewatt.results.store import Store
 from reorder.tuples.files import read_matrix
 from tests.hostile_sizes import npz, one, opgraph, tflite
+from traces.accelerators.scalesim import count_tensor
 from traces.base.memory import read_within
 from traces.readers.parts.weights import ModelWeights
 
@@ -104,6 +105,15 @@ def test_a_device_that_never_ends_is_read_to_the_bound() -> None:
     """Its size is 0: all memory was taken."""
     with pytest.raises(InputError, match=r"/dev/zero: it would take"):
         read_within(Path("/dev/zero"))
+
+
+def test_the_ones_of_a_tensor_are_counted_in_pieces() -> None:
+    """Its bits were unpacked: eight times the tensor."""
+    tensor = np.full(10**7, 3, np.uint8)
+    tracemalloc.start()
+    assert count_tensor(tensor, 10**7, 8).ones == 2 * 10**7
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("what", ["device", "pipe"])

@@ -28,7 +28,7 @@ from traces.trace.chunks import Chunk, Memory, Trace
 
 TENSORS = ("ifmap", "filter", "ofmap")
 STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.trace.chunks.STREAMS
-_AT_ONCE, _LONGEST_ROW = 1 << 18, 1 << 22  # bytes of a trace
+_AT_ONCE, _LONGEST_ROW = 1 << 18, 1 << 22  # bytes of a trace or a tensor
 _BYTES_READ, _BYTES_HELD = 64, 32  # of memory: a word while its trace is read, and one that moved, as it stays
 _PAGE = 4096  # bytes: a tensor begins at a multiple
 
@@ -56,7 +56,7 @@ class TensorTraffic:
 
     @property
     def ones(self) -> int:
-        return int(np.unpackbits(self.data).sum())
+        return _ones(self.data)
 
 
 def read_run(
@@ -181,6 +181,10 @@ def _bytes_of(tensors: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     return array.view(np.uint8).reshape(-1)
 
 
+def _ones(data: np.ndarray) -> int:
+    return sum(int(np.bitwise_count(data[at : at + _AT_ONCE]).sum()) for at in range(0, len(data), _AT_ONCE))
+
+
 def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, int], bool]:
     files = [Path(given)] if given is not None else sorted(folder.glob("*.cfg"))
     if len(files) != 1:
@@ -293,7 +297,7 @@ def count_tensor(tensor: np.ndarray, accesses: int, access_bits: int, *, passes:
         passes = None if moved % len(data) else moved // len(data)
     elif passes < 0 or passes * len(data) > moved:
         raise InputError(f"{passes} passes of {len(data)} bytes are more than the {moved} bytes that were counted")
-    return CountedTraffic(int(accesses), int(access_bits), len(data), int(np.unpackbits(data).sum()), passes)
+    return CountedTraffic(int(accesses), int(access_bits), len(data), _ones(data), passes)
 
 
 def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tuple[TensorTraffic, CountedTraffic]]:
