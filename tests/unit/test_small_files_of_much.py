@@ -14,9 +14,11 @@ import pytest
 import edgewatt as ew
 from edgewatt import InputError
 from edgewatt.results.store import Store
+from hwmodel.dram.command_table import command_table
+from hwmodel.parts.part_file import load_part
 from reorder.tuples.files import read_matrix
 from tests.hostile_sizes import npz, one, opgraph, tflite
-from traces.accelerators.scalesim import count_tensor
+from traces.accelerators.scalesim import count_tensor, read_counts
 from traces.base.memory import read_within
 from traces.readers.parts.weights import ModelWeights
 
@@ -113,6 +115,23 @@ def test_the_ones_of_a_tensor_are_counted_in_pieces() -> None:
     tracemalloc.start()
     assert count_tensor(tensor, 10**7, 8).ones == 2 * 10**7
     assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_the_columns_that_a_table_names_and_no_line_has(tmp_path: Path) -> None:
+    """A field was kept for each of them in every line: 300 kB of counts took 2 GB."""
+    more = ",".join(map(str, range(3000)))
+    (tmp_path / "c.csv").write_text(
+        f"layer,tensor,dram_reads,dram_writes,access_bits,{more}\n" + 1000 * "0,ifmap,0,0,8\n"
+    )
+    (tmp_path / "t.csv").write_text(
+        f"timestamp_cycles,command,rank,bank_group,bank,row,column,{more}\n" + 1000 * "0,PREA\n"
+    )
+    part = load_part("lpddr4-3200")
+    tracemalloc.start()
+    assert read_counts(tmp_path / "c.csv", {"layer0_ifmap": np.ones(3, np.int8)}) == []
+    assert len(command_table(tmp_path / "t.csv", part=part)) == 1000
+    assert tracemalloc.get_traced_memory()[1] < 1 << 23
     tracemalloc.stop()
 
 

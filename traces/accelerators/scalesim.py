@@ -23,6 +23,7 @@ import numpy as np
 
 from traces.base.checks import is_whole
 from traces.base.errors import InputError, brief, shown
+from traces.base.files import named_fields
 from traces.base.memory import claim, read_within
 from traces.trace.chunks import Chunk, Memory, Trace
 
@@ -255,6 +256,8 @@ def _numbers(rows: list[bytes], width: int, before: int, path: Path) -> np.ndarr
 
 
 _SAME = {"i": "ifmap", "w": "filter", "o": "ofmap", "inputs": "ifmap", "weights": "filter", "outputs": "ofmap"}
+_NEEDED = ("layer", "tensor", "dram_reads", "dram_writes", "access_bits")
+_COLUMNS = (*_NEEDED, "passes", "layer_cycles")
 _MOST_WALKED = 1 << 30  # bytes
 _BYTES_A_WORD = 41  # of memory: cycle, access, word, two on the way, and the byte
 
@@ -311,25 +314,26 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
     """
     walked = []
     try:
-        rows = list(csv.DictReader(io.StringIO(read_within(Path(path), 100).decode("utf-8"), newline="")))
+        reader = csv.reader(io.StringIO(read_within(Path(path), 100).decode("utf-8"), newline=""))
+        header = next(reader, [])
+        rows = [(reader.line_num, named_fields(header, row, _COLUMNS)) for row in reader if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
-    columns = {"layer", "tensor", "dram_reads", "dram_writes", "access_bits"}
-    if not rows or not columns <= set(rows[0]):
-        raise InputError(f"{path}: a table of counts has a header with {', '.join(sorted(columns))}, and lines")
-    for line, row in enumerate(rows, 2):
+    if not rows or not set(_NEEDED) <= set(header):
+        raise InputError(f"{path}: a table of counts has a header with {', '.join(sorted(_NEEDED))}, and lines")
+    for line, row in rows:
         where = f"{path}:{line}"
         numbers = ("layer", "dram_reads", "dram_writes", "access_bits")
         layer, reads, writes, bits = (_whole(row, number, where) for number in numbers)
-        name = str(row["tensor"]).strip().lower()
-        tensor = _SAME.get(name, name)
+        name = row.get("tensor", "")
+        tensor = _SAME.get(name.strip().lower(), name.strip().lower())
         if tensor not in TENSORS:
-            raise InputError(f"{where}: tensor {row['tensor']!r} is none of {', '.join(TENSORS)}")
+            raise InputError(f"{where}: tensor {name!r} is none of {', '.join(TENSORS)}")
         if f"layer{layer}_{tensor}" not in tensors:
             raise InputError(f"{where}: the tensors lack 'layer{layer}_{tensor}'")
         data = np.ascontiguousarray(tensors[f"layer{layer}_{tensor}"]).view(np.uint8).reshape(-1)
         passes, cycles = (
-            _whole(row, name, where) if (row.get(name) or "").strip() else None for name in ("passes", "layer_cycles")
+            _whole(row, name, where) if row.get(name, "").strip() else None for name in ("passes", "layer_cycles")
         )
         for accesses, is_write in ((reads, False), (writes, True)):
             if accesses:
@@ -356,7 +360,7 @@ def _walk(
 
 
 def _whole(row: Mapping[str, str], name: str, where: str) -> int:
-    text = (row.get(name) or "").strip()
+    text = row.get(name, "").strip()
     try:
         value = float(text)
         if value != int(value) or not 0 <= value < 2**53:
