@@ -25,6 +25,7 @@ from hwmodel.parts.part import (
     Timing,
     WireGroup,
 )
+from traces.base.document import MOST_PROBLEMS
 from traces.base.errors import InputError, did_you_mean, shown
 
 SECTIONS = (
@@ -161,7 +162,9 @@ class Tree:
 
     def finish(self) -> None:
         if self.problems:
-            raise InputError("\n".join(self.problems))
+            more = len(self.problems) - MOST_PROBLEMS
+            last = [f"{self.where}: and {more} more problems"] if more > 0 else []
+            raise InputError("\n".join(self.problems[:MOST_PROBLEMS] + last))
 
 
 def build(tree: Tree) -> Part:
