@@ -241,8 +241,8 @@ def token_energy(
         channels = min(8, 1 << most.bit_length() - 1)
     form = TensorStream(format or AS_STORED, layout)
     plan = plan_token(read_checkpoint(folder), context=context, batch=batch, experts=experts, kv_bits=kv_bits)
-    if not plan.reads:
-        raise InputError(f"{folder}: holds no tensor that a token reads")
+    if not any(read.stored_bytes for read in plan.reads):
+        raise InputError(f"{folder}: holds no tensor that a token reads a byte of")
     memory: dict[str, Any] = {"part": part, "channels": channels, "encoder": encoder, "controller": controller,
               "element_bytes": form.element_bytes(plan.reads)}  # fmt: skip
     player = StreamPlayer(**memory)

@@ -7,7 +7,7 @@ data_hex, or those in that order without a header. Commands have our names or DR
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from hwmodel.dram.result import DramCounts
 from hwmodel.parts.part import COMMANDS, READ_COMMANDS, WRITE_COMMANDS, Part
 from traces.base.checks import plain_digits
 from traces.base.errors import InputError, brief, did_you_mean
+from traces.base.files import named_fields
 
 _BURSTS = READ_COMMANDS + WRITE_COMMANDS
 _OF_A_BANK = ("ACT", "ACT2", *_BURSTS, "PRE", "REFpb", "RFM")
@@ -72,8 +73,7 @@ def command_table(commands: Any, *, part: Part, end_cycle: int | None = None) ->
     if isinstance(commands, CommandTable):
         return commands
     if isinstance(commands, (str, Path)):
-        rows, first = _read_csv(Path(commands))
-        return _from_rows(rows, part, str(commands), first, end_cycle)
+        return _from_rows(_read_csv(Path(commands)), part, str(commands), end_cycle)
     if isinstance(commands, np.ndarray) and commands.dtype.names:
         return from_trace(_checked_trace(commands, part), part=part, end_cycle=end_cycle)
     if isinstance(commands, np.ndarray):
@@ -84,9 +84,9 @@ def command_table(commands: Any, *, part: Part, end_cycle: int | None = None) ->
         if len(lengths) != 1:
             raise InputError("the columns of a command table must be equally long arrays")
         rows = [dict(zip(names, row, strict=True)) for row in zip(*(commands[name] for name in names), strict=True)]
-        return _from_rows(rows, part, "commands", 0, end_cycle)
+        return _from_rows(_numbered(rows), part, "commands", end_cycle)
     if isinstance(commands, Iterable) and not hasattr(commands, "getformat"):  # a SciPy matrix is not a list of rows
-        return _from_rows(list(commands), part, "commands", 0, end_cycle)
+        return _from_rows(_numbered(commands), part, "commands", end_cycle)
     raise InputError(f"a command table is a path, rows or columns, not {type(commands).__name__}")
 
 
@@ -111,19 +111,24 @@ def from_trace(
     )
 
 
-def _read_csv(path: Path) -> tuple[list[dict[str, str]], int]:
-    """Return the rows and the line number of the first; a file without a header starts with a number."""
+def _numbered(rows: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"commands[{at}]", row) for at, row in enumerate(rows))
+
+
+def _read_csv(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield where each row stands, and the row; a file without a header starts with a number."""
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            if file.read(1).isdigit():
-                file.seek(0)
-                return list(csv.DictReader(file, _COLUMNS)), 1
+            bare = file.read(1).isdigit()
             file.seek(0)
-            reader = csv.DictReader(file)
+            reader = csv.reader(file)
+            header = _COLUMNS if bare else next(reader, [])
             for name in _COLUMNS[:-1]:
-                if name not in (reader.fieldnames or ()):
+                if name not in header:
                     raise InputError(f"{path}:1: the column {name!r} is missing{did_you_mean(name, _COLUMNS)}")
-            return list(reader), 2
+            for row in reader:
+                if row:
+                    yield f"{path}:{reader.line_num}", named_fields(header, row, _COLUMNS)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, csv.Error) as error:
@@ -163,13 +168,12 @@ def _whole(given: Any) -> int:
     return int(plain_digits(given) if isinstance(given, str) else given)
 
 
-def _from_rows(rows: list[Any], part: Part, where: str, first: int, end_cycle: int | None) -> CommandTable:
+def _from_rows(rows: Iterable[tuple[str, Any]], part: Part, where: str, end_cycle: int | None) -> CommandTable:
     o, limits = part.organisation, _limits(part)
     numbers: list[tuple[int, ...]] = []
     data: list[bytes] = []
     last = 0
-    for at, row in enumerate(rows):
-        line = f"{where}:{first + at}" if first else f"{where}[{at}]"
+    for line, row in rows:
         try:
             name = str(row["command"]).strip()
             cycle = _whole(row["timestamp_cycles"])

@@ -326,7 +326,7 @@ def term_ranges(
 
 def _ends(energy: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return least and most of columns, float64[1 + 2 x ranges, n]: nominal, then with each constant at its ends."""
-    moved = (energy[1:] - energy[0]).reshape(-1, 2, energy.shape[1])
+    moved = (energy[1:] - energy[0]).reshape(len(energy) // 2, 2, energy.shape[1])
     least, most = np.minimum(moved, 0.0).min(axis=1), np.maximum(moved, 0.0).max(axis=1)
     return energy[0] + least.sum(axis=0), energy[0] + most.sum(axis=0)
 

@@ -121,8 +121,9 @@ def _choose(tree: Tree) -> None:
         return
     has = options if isinstance(options, dict) else {}
     chosen = [name.removesuffix("?") for name in chosen if not name.endswith("?") or name[:-1] in has]
-    for at, name in enumerate(chosen):
-        if name in chosen[:at]:
+    seen: set[str] = set()
+    for name in chosen:
+        if name in seen:
             tree.complain(("with",), f"option {name!r} is given twice")
         elif not isinstance(options, dict) or not isinstance(options.get(name), dict):
             known = options if isinstance(options, dict) else {}
@@ -131,6 +132,7 @@ def _choose(tree: Tree) -> None:
             tree.complain(("options", name), "an option changes constants, not extends, with, options or name")
         else:
             tree.data = _merge(tree.data, options[name])
+        seen.add(name)
 
 
 def _built(tree: Tree) -> Part:

@@ -25,6 +25,7 @@ from hwmodel.parts.part import (
     Timing,
     WireGroup,
 )
+from traces.base.document import MOST_PROBLEMS
 from traces.base.errors import InputError, did_you_mean, shown
 
 SECTIONS = (
@@ -50,6 +51,7 @@ WIRE_CONSTANTS = (
     *(f"{way}_{what}" for way in ("read", "write")
       for what in ("termination_ohm", "driver_ohm", "r_eq_ohm", "capacitance_pF", "rise_pJ")),
 )  # fmt: skip
+MOST_WIRES, MOST_RATE = 1 << 12, 1 << 12  # of a group (wires are counted one by one), and periods or beats in a clock
 INTERFACE = ("termination", "dbi", "vddq_V", "vddq_per_voh", "wires", "command_levels", "cells")
 _LEVEL = re.compile(r"0|1|V|R1?\d|C(1[0-5]|\d)|(BA|BG)[0-7]")
 
@@ -103,7 +105,9 @@ class Tree:
             return default
         return node
 
-    def constant(self, keys: Keys, *, least: float, whole: bool, required: bool = True) -> float | None:
+    def constant(
+        self, keys: Keys, *, least: float, whole: bool, required: bool = True, most: float = 1e12
+    ) -> float | None:
         """Return the value of {value, source, estimate, note}; a problem is noted and None returned."""
         section = self.section(*keys[:-1], required=False)
         if keys[-1] not in section:
@@ -117,7 +121,7 @@ class Tree:
         for key in node:
             if key not in ("value", *ABOUT):
                 self.complain((*keys, str(key)), f"unknown key{did_you_mean(key, ('value', *ABOUT))}")
-        return self.number(keys, node["value"], least, whole) if self.record(keys, node["value"], node) else None
+        return self.number(keys, node["value"], least, whole, most) if self.record(keys, node["value"], node) else None
 
     def record(self, keys: Keys, value: Any, node: Mapping[str, Any]) -> bool:
         """Check the source of a constant and keep it; return whether it has one."""
@@ -147,12 +151,14 @@ class Tree:
         else:
             self.ranges[".".join(keys)] = float(ends[0]), float(ends[1])
 
-    def number(self, keys: Keys, value: Any, least: float, whole: bool) -> float | None:
+    def number(self, keys: Keys, value: Any, least: float, whole: bool, most: float = 1e12) -> float | None:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             hint = " (a number in quotes: remove the quotes)" if isinstance(value, str) else ""
             self.complain(keys, f"must be a number, not {shown(value)}{hint}")
         elif not math.isfinite(value) or value < least or value > 1e12:
             self.complain(keys, f"must be at least {least:g} and finite, not {shown(value)}")
+        elif value > most:
+            self.complain(keys, f"must be at most {most:g}, not {shown(value)}")
         elif whole and value != int(value):
             self.complain(keys, f"must be a whole number, not {shown(value)}")
         else:
@@ -161,7 +167,9 @@ class Tree:
 
     def finish(self) -> None:
         if self.problems:
-            raise InputError("\n".join(self.problems))
+            more = len(self.problems) - MOST_PROBLEMS
+            last = [f"{self.where}: and {more} more problems"] if more > 0 else []
+            raise InputError("\n".join(self.problems[:MOST_PROBLEMS] + last))
 
 
 def build(tree: Tree) -> Part:
@@ -244,6 +252,8 @@ def _organisation(tree: Tree) -> Organisation | None:
         tree.complain(("organisation", "rows"), "at most 2^20 rows and 2^16 columns")
     if organisation.columns % organisation.columns_per_burst:
         tree.complain(("organisation", "columns"), "must be a multiple of burst_beats (or of column_step)")
+    if organisation.ranks * organisation.pseudo_channels > 8:
+        tree.complain(("organisation", "ranks"), "at most 8 ranks, those of pseudo channels counted together")
     if organisation.ranks * organisation.banks > 64:
         tree.complain(("organisation", "ranks"), "at most 64 banks in a channel")
     if organisation.capacity_bytes > 1 << 48 or organisation.channels > 64:
@@ -409,9 +419,9 @@ def _wire_group(tree: Tree, name: str, termination: str, vddq: float, divisor: f
     """
     keys = ("interface", "wires", name)
     node = tree.section(*keys, known=WIRE_CONSTANTS)
-    count = tree.constant((*keys, "count"), least=1, whole=True)
+    count = tree.constant((*keys, "count"), least=1, whole=True, most=MOST_WIRES)
     rates = {
-        key: tree.constant((*keys, key), least=1, whole=True, required=name in owners)
+        key: tree.constant((*keys, key), least=1, whole=True, required=name in owners, most=MOST_RATE)
         for key, owners in (("periods_per_clock", ("dqs", "wck", "ck")), ("beats_per_clock", ("ca",)))
     }
     idle = tree.constant((*keys, "idle_level"), least=0, whole=True, required=False) or 0

@@ -15,9 +15,9 @@ from hwmodel.caches.cache import CacheCounts
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadCounts
 from hwmodel.machine import EngineSpec, Machine
-from hwmodel.replay.hierarchy import SLICE_ACCESSES, Bursts, EngineSide, EngineWork, Int64Array, open_hierarchy, slices
+from hwmodel.replay.hierarchy import Bursts, EngineSide, EngineWork, Int64Array, open_hierarchy
 from traces.base.errors import InputError, brief
-from traces.trace.chunks import STREAMS, Trace
+from traces.trace.chunks import SLICE_ACCESSES, STREAMS, Trace, slices
 
 BYTES_BESIDE_DATA = 34  # of a kept burst: address, access, work, cycle, direction, stream
 _COLUMNS = {"address": np.uint64, "is_write": np.uint8, "stream": np.uint8, "access": np.int64, "work": np.float64}

@@ -19,7 +19,7 @@ from hwmodel.machine import EngineSpec, Machine
 from hwmodel.parts.part_file import load_part
 from traces.base.errors import InputError
 from traces.base.memory import claim
-from traces.trace.chunks import STREAMS, Chunk, Memory, Trace, touched_lines
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace, claim_lookups, slices, touched_lines
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -76,9 +76,6 @@ _PARTS_OF_A_CONNECTION = {"values": 0, "ids": 0, "tuples": 0, "biases": 0, "row_
 def _engine_clock(trace: Trace, engine: EngineSpec) -> EngineClock:
     kinds = np.array([_PARTS_OF_A_CONNECTION.get(name, 2) for name in STREAMS], np.uint8)
     return EngineClock(engine, kinds, STREAMS.index("inputs"), int(trace.description.get("lanes", 1)))
-
-
-SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,16 +318,6 @@ def burst_trace(trace: Trace, machine: Machine) -> Trace:
     return Trace(chunks, Memory(start, end - start, image, memory.regions), None, description)
 
 
-def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
-    """Yield the trace in chunks of at most `accesses`; the slices share memory with the trace's chunks."""
-    for chunk in trace:
-        if len(chunk) <= accesses:
-            yield chunk
-            continue
-        for start in range(0, len(chunk), accesses):
-            yield chunk.part(start, start + accesses)
-
-
 def lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...], *, flush: bool) -> npt.NDArray[np.uint64]:
     """Return uint64: every line look-up the last of these levels will see, found by running the levels before it.
 
@@ -347,6 +334,7 @@ def lookups_of_level(trace: Trace, specs: tuple[CacheSpec, ...], *, flush: bool)
             out = level.access(op, address, size, stream)
             op, address, size, stream = out.is_write, out.address, out.size, stream[out.access_index]
         seen.append(levels[-1].lines(address, size, stream))
+        claim_lookups(sum(map(len, seen)))
     for k, level in enumerate(levels[:-1] if flush else []):
         out = level.flush()
         op, address, size = out.is_write, out.address, out.size

@@ -13,13 +13,15 @@ from hwmodel.bus import Bytes
 from hwmodel.caches.cache import CacheCounts, CacheLevel
 from hwmodel.caches.policy import CACHE_POLICIES
 from hwmodel.caches.spec import CacheSpec
-from hwmodel.replay.hierarchy import Int64Array, lookups_of_level, slices
+from hwmodel.replay.hierarchy import Int64Array, lookups_of_level
 from traces.base.checks import is_whole
 from traces.base.errors import InputError
+from traces.base.memory import claim
 from traces.base.units import size_in_bytes
-from traces.trace.chunks import STREAMS, Memory, Region, Trace, next_uses, touched_lines
+from traces.trace.chunks import STREAMS, Memory, Region, Trace, next_uses, slices, touched_lines
 
 OUTSIDE = "elsewhere"
+_CURVE_BYTES, _WRITER_BYTES = 64, 130  # of memory for a look-up of the curve, and for a line that was stored to
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def profile_caches(
 
     specs: the levels, the engine's first; at least one. sets: of the caches of the curve, a power of two, whose lines
     are those of the first level. region_bytes: cut the addresses into pieces of so many bytes; None: the trace's own
-    regions, else at most 16 pieces of a power of two. The curve keeps 28 bytes per look-up of the first level.
+    regions, else at most 16 pieces of a power of two. The curve takes 64 bytes per look-up of the first level.
     Returns a CacheProfile. Raises InputError for no level, or sizes that cannot be used.
     """
     if not specs:
@@ -156,6 +158,8 @@ def profile_caches(
             after = stream[out.access_index]
             after[back] = writers[k].of(out.address[back] // np.uint64(level.spec.line_bytes), out.access_index[back])
             op, address, size, stream = out.is_write, out.address, out.size, after
+        held = _CURVE_BYTES * sum(map(len, first_lines)) + _WRITER_BYTES * sum(map(len, writers))
+        claim(held, "the trace", "what is kept of its line look-ups")
     profiles = tuple(
         LevelProfile(spec, level.counts, _named(STREAMS, streams[k]), _named(names, regions[k]))
         for k, (spec, level) in enumerate(zip(specs, levels, strict=True))
@@ -175,6 +179,9 @@ class _Writers:
         self._before: dict[int, int] = {}  # by line, before the present accesses
         self._lines = np.zeros(0, np.uint64)
         self._keys, self._streams, self._scale = np.zeros(0, np.int64), np.zeros(0, np.uint8), 1
+
+    def __len__(self) -> int:
+        return len(self._before)
 
     def note(self, lines: npt.NDArray[np.uint64], access: Int64Array, stream: Bytes) -> None:
         """Take the stores of some accesses, uint64[n] lines by int64[n] access ascending."""

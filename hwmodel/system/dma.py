@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.replay.hierarchy import Bursts, CacheHierarchy, EngineSide, slices
+from hwmodel.replay.hierarchy import Bursts, CacheHierarchy, EngineSide
 from hwmodel.system.bounds import data_clocks
 from hwmodel.system.engine import EngineRun
 from hwmodel.system.memory import MemorySystem
-from traces.trace.chunks import STREAMS
+from traces.trace.chunks import STREAMS, slices
 
 STARTS_BLOCK = np.isin(STREAMS, ("tuples", "values"))  # bool by stream: a piece of these begins a block
 SLICE_TRANSFERS = 2**12

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.replay.hierarchy import CacheHierarchy, EngineSide, slices
+from hwmodel.replay.hierarchy import CacheHierarchy, EngineSide
 from hwmodel.system.memory import MemorySystem
-from traces.trace.chunks import Chunk
+from traces.trace.chunks import Chunk, slices
 
 
 @dataclass(frozen=True)

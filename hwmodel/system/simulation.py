@@ -22,13 +22,13 @@ from hwmodel.machine import Machine
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay import ReplayResult, check_conservation
 from hwmodel.replay.bus_traffic import FLUSH, RUN
-from hwmodel.replay.hierarchy import SLICE_ACCESSES, EngineSide, EngineWork, open_hierarchy
+from hwmodel.replay.hierarchy import EngineSide, EngineWork, open_hierarchy
 from hwmodel.system.bounds import RunTime, roofline, shares
 from hwmodel.system.dma import DmaEngine
 from hwmodel.system.engine import Engine, EngineRun, Turns
 from hwmodel.system.memory import MemorySystem, Requests
 from traces.base.errors import InputError
-from traces.trace.chunks import Trace
+from traces.trace.chunks import SLICE_ACCESSES, Trace
 
 BLOCK_REQUESTS = 64
 

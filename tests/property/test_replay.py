@@ -11,10 +11,10 @@ from hwmodel.caches.spec import CacheSpec
 from hwmodel.coding.codec import encode
 from hwmodel.machine import BusSpec, Machine
 from hwmodel.replay import replay
-from hwmodel.replay.hierarchy import burst_trace, open_hierarchy, slices
+from hwmodel.replay.hierarchy import burst_trace, open_hierarchy
 from traces.base.errors import InputError
 from traces.trace.build import final_image
-from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace, slices
 
 
 def bursts_of(trace, machine):

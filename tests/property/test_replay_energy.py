@@ -20,7 +20,7 @@ from hwmodel.replay.commands import commands_of, export_commands
 from hwmodel.system.simulation import simulate
 from traces.generators.networks import random_layered
 from traces.trace.build import build_trace
-from traces.trace.chunks import STREAMS, Chunk, Memory, Trace
+from traces.trace.chunks import STREAMS, Chunk, Memory, Trace, slices
 
 
 @pytest.mark.parametrize("encoder", ["raw", "dbi-dc"])
@@ -34,7 +34,7 @@ def test_data_wires_agree_with_a_command_table(encoder: str, seed: int) -> None:
     result = replay(build_trace(network), machine)
     energy = replay_energy(result, machine)
     terms = {row.term: row for row in (*energy.interface, *energy.core)}
-    from hwmodel.replay.hierarchy import open_hierarchy, slices
+    from hwmodel.replay.hierarchy import open_hierarchy
 
     trace = build_trace(network)
     hierarchy = open_hierarchy(trace, machine)

@@ -138,6 +138,13 @@ def test_scale_sim_addresses_beyond_64_bits(tmp_path: Path, offset: int) -> None
         read_run(tmp_path, {})
 
 
+def test_a_scale_sim_configuration_names_no_other_values(tmp_path: Path) -> None:
+    """Values that name each other ten deep, each many times, never ended."""
+    (tmp_path / "a.cfg").write_text(SCALESIM.replace("OfmapOffset=200", "OfmapOffset=%(x)s\nx=200"))
+    with pytest.raises(InputError, match=r"a.cfg: not a SCALE-Sim configuration: .*%\(x\)s"):
+        read_run(tmp_path, {})
+
+
 def test_a_count_may_not_ask_for_all_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Bytes counted a billion times over would be walked in tens of gigabytes."""
     monkeypatch.setenv("EDGEWATT_MAX_BYTES", "2G")

@@ -55,6 +55,27 @@ def test_part_files_with_a_mistake(tmp_path, old, new, message):
     assert message in str(caught.value) and str(file) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("wires", "name"), [("ca", "beats_per_clock"), ("dqs", "periods_per_clock"), ("ck", "count"), ("dqs", "count")]
+)
+def test_wires_and_their_beats_have_a_most(tmp_path, wires, name):
+    """The engine has no room for so many beats, and the counts none for so many wires."""
+    file = tmp_path / "part.yaml"
+    file.write_text(f"extends: hbm3\ninterface: {{wires: {{{wires}: {{{name}: {{value: 2147483647, source: x}}}}}}}}\n")
+    with pytest.raises(InputError) as caught:
+        load_part(file)
+    said = f"part.yaml:2:{22 + len(wires) + 2}: interface.wires.{wires}.{name}: must be at most 4096, not 2147483647"
+    assert str(caught.value).endswith(said)
+
+
+@pytest.mark.parametrize(("ranks", "pseudo_channels"), [(16, 1), (8, 2)])
+def test_ranks_have_a_most(ranks, pseudo_channels):
+    sizes = {"ranks": ranks, "pseudo_channels": pseudo_channels, "bank_groups": 1, "banks_per_group": 2}
+    organisation = {name: {"value": value, "source": "x"} for name, value in sizes.items()}
+    with pytest.raises(InputError, match=r"organisation\.ranks: at most 8 ranks"):
+        load_part({"extends": "hbm3", "organisation": organisation})
+
+
 def test_per_bank_refreshes_must_leave_time_between_them():
     with pytest.raises(InputError, match=r"tRFCpb 1500 is not shorter than the interval of per-bank refreshes.* = 780"):
         variant({"tRFCpb": 1500, "tRFCab": 2000})

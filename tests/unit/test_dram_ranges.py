@@ -31,6 +31,11 @@ def small_run(part, **controller):
     return simulate_dram(address, rng.random(500) < 0.3, np.zeros(500, int), part=part, controller=controller).counts
 
 
+def test_no_terms_have_no_energy():
+    part = load_part("hbm3")
+    assert term_ranges(part, []) == [] and energy_range(part, []) == (0.0, 0.0)
+
+
 @pytest.mark.parametrize("name", part_names())
 def test_the_range_of_the_core_is_that_of_all_corners(name):
     """Least and most over every combination of ends that can be, for three constants at a time; all estimates have a

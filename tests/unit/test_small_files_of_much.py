@@ -14,10 +14,16 @@ import pytest
 import edgewatt as ew
 from edgewatt import InputError
 from edgewatt.results.store import Store
+from hwmodel.dram.command_table import command_table
+from hwmodel.parts.part_file import load_part
+from hwmodel.replay.profile import parse_level, profile_caches
 from reorder.tuples.files import read_matrix
 from tests.hostile_sizes import npz, one, opgraph, tflite
+from traces.accelerators.scalesim import count_tensor, read_counts
 from traces.base.memory import read_within
 from traces.readers.parts.weights import ModelWeights
+from traces.trace.chunks import SLICE_BYTES, Chunk, Memory, Trace, slices
+from traces.trace_files import export_trace, open_trace
 
 FEW = dict(format=b"coo", data=np.ones(2, np.float32), row=np.array([0, 1]), col=np.array([0, 1]))
 
@@ -104,6 +110,55 @@ def test_a_device_that_never_ends_is_read_to_the_bound() -> None:
     """Its size is 0: all memory was taken."""
     with pytest.raises(InputError, match=r"/dev/zero: it would take"):
         read_within(Path("/dev/zero"))
+
+
+def test_the_ones_of_a_tensor_are_counted_in_pieces() -> None:
+    """Its bits were unpacked: eight times the tensor."""
+    tensor = np.full(10**7, 3, np.uint8)
+    tracemalloc.start()
+    assert count_tensor(tensor, 10**7, 8).ones == 2 * 10**7
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_the_columns_that_a_table_names_and_no_line_has(tmp_path: Path) -> None:
+    """A field was kept for each of them in every line: 300 kB of counts took 2 GB."""
+    more = ",".join(map(str, range(3000)))
+    (tmp_path / "c.csv").write_text(
+        f"layer,tensor,dram_reads,dram_writes,access_bits,{more}\n" + 1000 * "0,ifmap,0,0,8\n"
+    )
+    (tmp_path / "t.csv").write_text(
+        f"timestamp_cycles,command,rank,bank_group,bank,row,column,{more}\n" + 1000 * "0,PREA\n"
+    )
+    part = load_part("lpddr4-3200")
+    tracemalloc.start()
+    assert read_counts(tmp_path / "c.csv", {"layer0_ifmap": np.ones(3, np.int8)}) == []
+    assert len(command_table(tmp_path / "t.csv", part=part)) == 1000
+    assert tracemalloc.get_traced_memory()[1] < 1 << 23
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("policy", ["lru", "min"])
+def test_accesses_of_many_lines(policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accesses of 65,535 bytes were cut into lines all at once: 476 kB of them took up to 5.7 GB."""
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "32M")
+    (tmp_path / "t.din").write_text("".join(f"w {k << 16:x} ffff\n" for k in range(2000)))
+    trace = open_trace(tmp_path / "t.din")
+    tracemalloc.start()
+    with pytest.raises(InputError, match=r"line look-ups.* would take .* bytes of memory"):
+        profile_caches(trace, [parse_level(f"4KiB:8:1:{policy}")])
+    with pytest.raises(InputError, match=r"line look-ups held at once would take .* bytes of memory"):
+        export_trace(trace, tmp_path / "o.bin", "libcachesim", line_bytes=8)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 28
+    tracemalloc.stop()
+
+
+def test_slices_of_few_bytes_are_the_trace() -> None:
+    size = np.random.default_rng(0).integers(1, 2**16, 1000).astype(np.uint16)
+    chunk = Chunk(np.arange(1000, dtype=np.uint64), size, np.zeros(1000, np.uint8), np.zeros(1000, np.uint8))
+    parts = list(slices(Trace.from_chunks([chunk], Memory(0, 2**17, None))))
+    assert [*np.concatenate([part.address for part in parts])] == list(range(1000)) and len(parts) > 3
+    assert max(part.size.sum(dtype=np.int64) for part in parts) < SLICE_BYTES + 2**16
 
 
 @pytest.mark.parametrize("what", ["device", "pipe"])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from checkpoints import LLAMA, gguf, llama, weights
+from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 import edgewatt as ew
@@ -225,6 +226,13 @@ def test_a_checkpoint_of_nothing_is_told(tmp_path: Path) -> None:
     (tmp_path / "m.gguf").write_bytes(gguf({}))
     with pytest.raises(InputError, match="no tensor"):
         ew.token_energy(tmp_path / "m.gguf", part=PART, channels=1)
+
+
+@pytest.mark.parametrize("shape", [(5, 0), (0, 5)])
+def test_tensors_of_no_byte_are_nothing_to_read(tmp_path: Path, shape: tuple[int, int]) -> None:
+    save_file({"w": np.zeros(shape, np.float32)}, tmp_path / "m.safetensors")
+    with pytest.raises(InputError, match=r"m\.safetensors: holds no tensor that a token reads a byte of"):
+        ew.token_energy(tmp_path / "m.safetensors", part=PART, channels=1)
 
 
 @pytest.mark.parametrize("channels", [1, 8])

@@ -23,12 +23,13 @@ import numpy as np
 
 from traces.base.checks import is_whole, plain_digits
 from traces.base.errors import InputError, brief, shown
+from traces.base.files import named_fields
 from traces.base.memory import claim, read_within
 from traces.trace.chunks import Chunk, Memory, Trace
 
 TENSORS = ("ifmap", "filter", "ofmap")
 STREAM = {"ifmap": 3, "filter": 0, "ofmap": 5}  # inputs, values, outputs of traces.trace.chunks.STREAMS
-_AT_ONCE, _LONGEST_ROW = 1 << 18, 1 << 22  # bytes of a trace
+_AT_ONCE, _LONGEST_ROW = 1 << 18, 1 << 22  # bytes of a trace or a tensor
 _BYTES_READ, _BYTES_HELD = 64, 32  # of memory: a word while its trace is read, and one that moved, as it stays
 _PAGE = 4096  # bytes: a tensor begins at a multiple
 
@@ -56,7 +57,7 @@ class TensorTraffic:
 
     @property
     def ones(self) -> int:
-        return int(np.unpackbits(self.data).sum())
+        return _ones(self.data)
 
 
 def read_run(
@@ -181,13 +182,17 @@ def _bytes_of(tensors: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     return array.view(np.uint8).reshape(-1)
 
 
+def _ones(data: np.ndarray) -> int:
+    return sum(int(np.bitwise_count(data[at : at + _AT_ONCE]).sum()) for at in range(0, len(data), _AT_ONCE))
+
+
 def _configuration(folder: Path, given: str | Path | None) -> tuple[dict[str, int], bool]:
     files = [Path(given)] if given is not None else sorted(folder.glob("*.cfg"))
     if len(files) != 1:
         raise InputError(
             f"{folder}: {len(files)} configurations (*.cfg): name one (--configuration FILE, configuration=)"
         )
-    parser = configparser.ConfigParser()
+    parser = configparser.ConfigParser(interpolation=None)  # ten deep, %(x)s grows without bound
     try:
         parser.read_string(read_within(files[0], 20).decode("utf-8"))
         offsets = {t: parser.getint("architecture_presets", f"{t.capitalize()}Offset") for t in TENSORS}
@@ -251,6 +256,8 @@ def _numbers(rows: list[bytes], width: int, before: int, path: Path) -> np.ndarr
 
 
 _SAME = {"i": "ifmap", "w": "filter", "o": "ofmap", "inputs": "ifmap", "weights": "filter", "outputs": "ofmap"}
+_NEEDED = ("layer", "tensor", "dram_reads", "dram_writes", "access_bits")
+_COLUMNS = (*_NEEDED, "passes", "layer_cycles")
 _MOST_WALKED = 1 << 30  # bytes
 _BYTES_A_WORD = 41  # of memory: cycle, access, word, two on the way, and the byte
 
@@ -293,7 +300,7 @@ def count_tensor(tensor: np.ndarray, accesses: int, access_bits: int, *, passes:
         passes = None if moved % len(data) else moved // len(data)
     elif passes < 0 or passes * len(data) > moved:
         raise InputError(f"{passes} passes of {len(data)} bytes are more than the {moved} bytes that were counted")
-    return CountedTraffic(int(accesses), int(access_bits), len(data), int(np.unpackbits(data).sum()), passes)
+    return CountedTraffic(int(accesses), int(access_bits), len(data), _ones(data), passes)
 
 
 def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tuple[TensorTraffic, CountedTraffic]]:
@@ -307,25 +314,26 @@ def read_counts(path: str | Path, tensors: Mapping[str, np.ndarray]) -> list[tup
     """
     walked = []
     try:
-        rows = list(csv.DictReader(io.StringIO(read_within(Path(path), 100).decode("utf-8"), newline="")))
+        reader = csv.reader(io.StringIO(read_within(Path(path), 100).decode("utf-8"), newline=""))
+        header = next(reader, [])
+        rows = [(reader.line_num, named_fields(header, row, _COLUMNS)) for row in reader if row]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
-    columns = {"layer", "tensor", "dram_reads", "dram_writes", "access_bits"}
-    if not rows or not columns <= set(rows[0]):
-        raise InputError(f"{path}: a table of counts has a header with {', '.join(sorted(columns))}, and lines")
-    for line, row in enumerate(rows, 2):
+    if not rows or not set(_NEEDED) <= set(header):
+        raise InputError(f"{path}: a table of counts has a header with {', '.join(sorted(_NEEDED))}, and lines")
+    for line, row in rows:
         where = f"{path}:{line}"
         numbers = ("layer", "dram_reads", "dram_writes", "access_bits")
         layer, reads, writes, bits = (_whole(row, number, where) for number in numbers)
-        name = str(row["tensor"]).strip().lower()
-        tensor = _SAME.get(name, name)
+        name = row.get("tensor", "")
+        tensor = _SAME.get(name.strip().lower(), name.strip().lower())
         if tensor not in TENSORS:
-            raise InputError(f"{where}: tensor {row['tensor']!r} is none of {', '.join(TENSORS)}")
+            raise InputError(f"{where}: tensor {name!r} is none of {', '.join(TENSORS)}")
         if f"layer{layer}_{tensor}" not in tensors:
             raise InputError(f"{where}: the tensors lack 'layer{layer}_{tensor}'")
         data = np.ascontiguousarray(tensors[f"layer{layer}_{tensor}"]).view(np.uint8).reshape(-1)
         passes, cycles = (
-            _whole(row, name, where) if (row.get(name) or "").strip() else None for name in ("passes", "layer_cycles")
+            _whole(row, name, where) if row.get(name, "").strip() else None for name in ("passes", "layer_cycles")
         )
         for accesses, is_write in ((reads, False), (writes, True)):
             if accesses:
@@ -352,7 +360,7 @@ def _walk(
 
 
 def _whole(row: Mapping[str, str], name: str, where: str) -> int:
-    text = (row.get(name) or "").strip()
+    text = row.get(name, "").strip()
     try:
         value = float(plain_digits(text))
         if value != int(value) or not 0 <= value < 2**53:

@@ -10,13 +10,18 @@ import shutil
 import socket
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 from traces.base.errors import InputError
+
+
+def named_fields(header: Sequence[str], row: Sequence[str], wanted: Collection[str]) -> dict[str, str]:
+    """Return the wanted fields that a row of a CSV file has: csv.DictReader keeps one for every name of the header."""
+    return {name: text for name, text in zip(header, row, strict=False) if name in wanted}
 
 
 def own_folder(folder: Path) -> Path:

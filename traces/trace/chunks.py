@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 import cython_ext.trace.accesses as kernel
+from traces.base.memory import claim
 from traces.base.reprs import OneLineRepr
 
 STREAMS = ("values", "ids", "row_pointers", "inputs", "partial_sums", "outputs", "tuples", "external", "biases",
@@ -131,6 +132,28 @@ class Trace(OneLineRepr):
     def from_chunks(cls, chunks: Iterable[Chunk], memory: Memory, **description: Any) -> Trace:
         held = tuple(chunks)
         return cls(lambda: iter(held), memory, sum(map(len, held)), description)
+
+
+SLICE_ACCESSES = 2**17  # accesses in flight: bounds memory (64-byte lines: 20 MB) and answers Ctrl-C
+SLICE_BYTES = 64 * SLICE_ACCESSES  # that they touch: an access of many bytes is cut into many lines
+_LOOKUP_BYTES = 32  # of memory for a line look-up that is held, and up to twice that while its next use is found
+
+
+def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
+    """Yield the trace in chunks of at most `accesses` that touch SLICE_BYTES at most, which share memory with its own."""
+    for chunk in trace:
+        widest = int(chunk.size.max(initial=1))
+        most = min(accesses, max(SLICE_BYTES // widest, 1))
+        if len(chunk) <= most:
+            yield chunk
+            continue
+        for start in range(0, len(chunk), most):
+            yield chunk.part(start, start + most)
+
+
+def claim_lookups(n: int) -> None:
+    """Raise InputError unless `n` line look-ups may be held."""
+    claim(_LOOKUP_BYTES * n, "the trace", f"{n:,} line look-ups held at once")
 
 
 DENSE = 4  # lines of the table for each look-up, at most

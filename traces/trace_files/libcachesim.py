@@ -12,7 +12,7 @@ from typing import IO
 import numpy as np
 
 from traces.base.errors import InputError
-from traces.trace.chunks import NEVER, ORACLE_GENERAL, Chunk, Trace, next_uses, touched_lines
+from traces.trace.chunks import NEVER, ORACLE_GENERAL, Chunk, Trace, claim_lookups, next_uses, slices, touched_lines
 from traces.trace_files.reader import TRACE_READERS, TraceReader, external_chunk, first_words
 from traces.trace_files.source import Source
 from traces.trace_files.writer import TRACE_WRITERS, TraceWriter
@@ -53,8 +53,11 @@ TRACE_READERS.register("libcachesim", summary="libCacheSim oracleGeneral (binary
 class OracleGeneralWriter(TraceWriter):
     def write(self, trace: Trace, stream: IO[bytes], line_bytes: int) -> int:
         """The next request must be known, so all line numbers are held: 16 bytes a request."""
-        parts = (touched_lines(chunk.address, chunk.size, line_bytes)[0] for chunk in trace)
-        lines = np.concatenate([np.zeros(0, np.uint64), *parts])
+        parts = [np.zeros(0, np.uint64)]
+        for chunk in slices(trace):
+            parts.append(touched_lines(chunk.address, chunk.size, line_bytes)[0])
+            claim_lookups(sum(map(len, parts)))
+        lines = np.concatenate(parts)
         later = next_uses(lines)
         for start in range(0, len(lines), _AT_ONCE):
             part = slice(start, start + _AT_ONCE)
