@@ -30,7 +30,7 @@ from edgewatt.results.record import (
 )
 from traces.base.errors import EdgewattError, InputError
 from traces.base.files import create_beside, need_regular, own_folder, replace_file, sync_folder
-from traces.base.memory import read_within
+from traces.base.memory import JSON_TIMES, read_within
 
 
 class StoreError(EdgewattError):
@@ -257,14 +257,14 @@ class StoredRecords(Sequence[Record]):
 
 def _bytes(path: Path) -> bytes:
     need_regular(path)
-    return read_within(path, 10)
+    return read_within(path, JSON_TIMES)
 
 
 def open_records(path: str | Path) -> Sequence[Record]:
     path = Path(path)
     if path.is_file():
         try:
-            return [Record.from_bytes(read_within(path, 10), str(path))]
+            return [Record.from_bytes(read_within(path, JSON_TIMES), str(path))]
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     store = open_results(path)
