@@ -29,11 +29,13 @@ from edgewatt.runs.steps import has_tuple_order
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from traces.base.document import Change, ConfigError, Document, Loc, Mark
 from traces.base.errors import IgnoredSettingWarning, InputError, WastedRoomWarning
+from traces.base.memory import claim
 from traces.base.registry import Entry
 from traces.base.reprs import OneLineRepr
 from traces.base.resources import outside_files, shipped_path
 
 MAX_POINTS = 1_000_000
+_POINT_BYTES = 8000  # of memory, with its configuration
 _SHOWN_PROBLEMS = 40
 
 
@@ -119,6 +121,7 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
         total *= len(axis)
     if total > MAX_POINTS:
         raise document.fail(("grid",), f"{total} combinations: cut the grid into several sweeps", key=True)
+    claim(_POINT_BYTES * total, str(document.mark(("grid",), key=True)), f"the grid of {total} points")
     if axes or not settings.further:
         for combination in itertools.product(*axes):
             yield [item for part in combination for item in part]

@@ -14,6 +14,7 @@ import pytest
 import edgewatt as ew
 from edgewatt import InputError
 from edgewatt.results.store import Store, open_records
+from edgewatt.runs.plan import load_sweep
 from reorder.tuples.files import read_matrix
 from tests.hostile_sizes import npz, one, opgraph, tflite
 from traces.base.journal import Journal
@@ -123,6 +124,15 @@ def test_a_record_of_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     for read in (lambda: store.get("0" * 24), lambda: open_records(path)):
         with pytest.raises(InputError, match="bytes of memory"):
             read()
+
+
+def test_a_grid_of_more_points_than_the_bound_has_room_for() -> None:
+    """536 bytes took 798 MB."""
+    network = {"generate": {"kind": "random-layered", "n_layers": 3, "width": 8, "density": 0.5}}
+    numbers = list(range(1, 101))
+    grid = {"seed": numbers, "batch": numbers, "fast_memory.size": numbers[:10]}
+    with pytest.raises(InputError, match=r"config\['grid'\]: the grid of 100000 points would take .* bytes of memory"):
+        load_sweep({"base": {"network": network}, "grid": grid})
 
 
 def test_a_device_that_never_ends_is_read_to_the_bound() -> None:
