@@ -18,7 +18,17 @@ from edgewatt.config.kinds import KINDS, registry
 from edgewatt.config.models import SYSTEM_KEYS, RunConfig, SystemFile
 from edgewatt.config.sections import elsewhere, known_keys, sections_in
 from traces.base.checks import is_whole
-from traces.base.document import Change, ConfigError, Document, Loc, Mark, locs_in, parse_document, read_document
+from traces.base.document import (
+    MOST_PROBLEMS,
+    Change,
+    ConfigError,
+    Document,
+    Loc,
+    Mark,
+    locs_in,
+    parse_document,
+    read_document,
+)
 from traces.base.errors import InputError, did_you_mean, printable, shown
 from traces.base.files import Stamp, need_regular, stamp_of
 from traces.base.resources import network_file, shipped_names, shipped_path
@@ -290,19 +300,24 @@ def validate(model: type[M], document: Document, known: Known | None = None) -> 
     try:
         valid = model.model_validate({**new, **old} if old else data)
     except ValidationError as error:
-        problems = _problems(model, {**data, **new} if old else data, error)
+        data = {**data, **new} if old else data
+        problems = [(document.mark(loc, key=key), loc, text) for loc, key, text in _problems(data, error)]
     else:
         if known is not None:
             known.update((what, getattr(valid, key)) for key, what in said.items() if key not in old)
         return valid
-    raise ConfigError((document.mark(loc, key=key), text) for loc, key, text in problems)
+    last = sorted(mark for mark, _, _ in problems)[:MOST_PROBLEMS][-1]  # shown: what was meant is not sought for more
+    raise ConfigError(
+        (mark, _unknown_key(model, data, loc, hint=mark <= last) if text is None else text)
+        for mark, loc, text in problems
+    )
 
 
-Problem = tuple[Loc, bool, str]
-"""Where it stands, whether its key is meant rather than its value, and what is wrong."""
+Problem = tuple[Loc, bool, str | None]
+"""Where it stands, whether its key is meant rather than its value, and what is wrong; None: the key is unknown."""
 
 
-def _problems(model: type[BaseModel], data: Any, error: ValidationError) -> list[Problem]:
+def _problems(data: Any, error: ValidationError) -> list[Problem]:
     by_loc: dict[Loc, list[dict[str, Any]]] = {}
     for problem in error.errors(include_url=False):
         loc, rest, value = _locate(data, problem["loc"])
@@ -315,18 +330,24 @@ def _problems(model: type[BaseModel], data: Any, error: ValidationError) -> list
         if expected and not (others and any(item["type"] == "literal_error" for item in others) and len(items) > 1):
             value = items[0]["value"]
             problems.append((loc, False, _wrong_type(expected, value) + _as_mapping(loc, value)))
-        problems += [_one(model, data, loc, item, expected) for item in others]
+        problems += [_one(loc, item, expected) for item in others]
     return problems
 
 
-def _one(model: type[BaseModel], data: Any, loc: Loc, item: dict[str, Any], expected: list[str]) -> Problem:
+def _unknown_key(model: type[BaseModel], data: Any, loc: Loc, *, hint: bool) -> str:
+    text = f"unknown key {shown(loc[-1])}"
+    if not hint:
+        return text
+    known, present = known_keys(model, loc[:-1], data)
+    begun = {key for key in known - present if key.startswith(f"{loc[-1]}_")}  # size, where size_bytes is meant
+    meant = elsewhere(model, loc[-1], known) if not begun else ""
+    return text + (meant or did_you_mean(loc[-1], begun or known - present, known))
+
+
+def _one(loc: Loc, item: dict[str, Any], expected: list[str]) -> Problem:
     kind, context, value = item["type"], item.get("ctx", {}), item["value"]
     if kind == "extra_forbidden":
-        known, present = known_keys(model, loc[:-1], data)
-        begun = {key for key in known - present if key.startswith(f"{loc[-1]}_")}  # size, where size_bytes is meant
-        hint = elsewhere(model, loc[-1], known) if not begun else ""
-        hint = hint or did_you_mean(loc[-1], begun or known - present, known)
-        return loc, True, f"unknown key {shown(loc[-1])}{hint}"
+        return loc, True, None
     if kind == "missing":
         missing = item["rest"][-1] if item["rest"] else "?"
         return loc, True, f"missing key {shown(missing)}"

@@ -30,7 +30,7 @@ from edgewatt.results.record import (
 )
 from traces.base.errors import EdgewattError, InputError
 from traces.base.files import create_beside, need_regular, own_folder, replace_file, sync_folder
-from traces.base.memory import read_within
+from traces.base.memory import JSON_TIMES, read_within
 
 
 class StoreError(EdgewattError):
@@ -51,6 +51,7 @@ class Store:
         self.plans = self.folder / "sweeps"
 
     def open(self) -> Store:
+        self._refuse_links()
         self._made = [each for each in (self.folder, self.records, self.failures, self.plans) if not each.exists()]
         for folder in (self.records, self.failures, self.plans):
             try:
@@ -61,6 +62,14 @@ class Store:
                     f"{folder}: the results cannot be stored here ({reason}); choose another folder"
                 ) from error
         return self
+
+    def _refuse_links(self) -> None:
+        """Raise InputError where a link would have this store write, or delete, in a folder that is not its own."""
+        places = [self.records, self.failures, self.plans, self.folder / "claims", self.folder / "stages"]
+        for folder in places[3:]:
+            places += folder.glob("*")  # behind it: a folder that is a link is refused before what it holds
+        if link := next((path for path in places if path.is_symlink()), None):
+            raise InputError(f"{link}: a link, where results need a place of their own: remove it")
 
     def drop_empty(self) -> None:
         """Remove the folders that `open` made and that still hold nothing."""
@@ -168,8 +177,9 @@ class Store:
                 yield record
 
     def _write(self, path: Path, data: bytes) -> None:
+        own = own_folder(path.parent)
         try:
-            replace_file(path, data, fsync=self.fsync, within=own_folder(path.parent) if self.shared else None)
+            replace_file(path, data, fsync=self.fsync, within=own if self.shared and not own.is_symlink() else None)
             if self.fsync:
                 sync_folder(path.parent)
         except OSError as error:
@@ -191,7 +201,7 @@ class Store:
         Ages are differences between times that the folder's own machine gave. Where its clock was set, the file of a
         process at work may go as well: `replace_file` then writes it again.
         """
-        own = [path for path in self.records.glob(".*") if path.is_dir()]
+        own = [path for path in self.records.glob(".*") if path.is_dir() and not path.is_symlink()]
         folders = [*own, self.records, self.failures, self.plans, *(self.folder / "stages").glob("*")]
         for folder in folders:
             leftovers = [*folder.glob(".*.json.*"), *folder.glob(".*.npz.*")]
@@ -206,7 +216,7 @@ class Store:
                 continue  # nothing can be written here: nothing is deleted either
             for path in leftovers:
                 with contextlib.suppress(OSError):  # another sweep was faster
-                    if now - path.stat().st_mtime > older_than_s:
+                    if now - path.lstat().st_mtime > older_than_s:
                         path.unlink()
         self.tidy()
 
@@ -247,14 +257,14 @@ class StoredRecords(Sequence[Record]):
 
 def _bytes(path: Path) -> bytes:
     need_regular(path)
-    return read_within(path, 10)
+    return read_within(path, JSON_TIMES)
 
 
 def open_records(path: str | Path) -> Sequence[Record]:
     path = Path(path)
     if path.is_file():
         try:
-            return [Record.from_bytes(read_within(path, 10), str(path))]
+            return [Record.from_bytes(read_within(path, JSON_TIMES), str(path))]
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
     store = open_results(path)
@@ -281,7 +291,7 @@ class Claims:
     def __enter__(self) -> Claims:
         with contextlib.suppress(OSError):  # a store that cannot be written is reported by its first record
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(self.folder / "points", os.O_RDWR | os.O_CREAT, 0o666)
+            self._descriptor = open_locks(self.folder / "points")
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -311,6 +321,11 @@ class Claims:
 def byte_of(name: str) -> int:
     """Return the byte that stands for a point: a file may end before it."""
     return int(hash_of_text(name)[:15], 16)
+
+
+def open_locks(path: Path) -> int:
+    """Open a file whose bytes are locked, made where it is missing. Raises OSError, for a link as well."""
+    return os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def lock(descriptor: int, byte: int, *, end: bool = False, wait: bool = False) -> bool:

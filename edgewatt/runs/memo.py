@@ -22,7 +22,7 @@ import numpy as np
 
 from edgewatt._version import COUNTS_VERSION, __version__
 from edgewatt.results.record import canonical_json, hash_of_text
-from edgewatt.results.store import byte_of, lock
+from edgewatt.results.store import byte_of, lock, open_locks
 from traces.base.archive import read_npz
 from traces.base.errors import InputError
 from traces.base.files import need_regular, replace_file, set_aside
@@ -155,10 +155,10 @@ def _locked(folder: Path, key: str) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError, OSError):
             try:
-                descriptor = os.open(folder / "locks", os.O_RDWR | os.O_CREAT, 0o666)
+                descriptor = open_locks(folder / "locks")
             except FileNotFoundError:
                 folder.mkdir(parents=True, exist_ok=True)
-                descriptor = os.open(folder / "locks", os.O_RDWR | os.O_CREAT, 0o666)
+                descriptor = open_locks(folder / "locks")
             stack.callback(os.close, descriptor)  # which ends the lock
             lock(descriptor, byte_of(key), wait=True)
         yield

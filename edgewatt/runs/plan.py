@@ -27,13 +27,15 @@ from edgewatt.results.record import canonical_json
 from edgewatt.runs.model import ADDED_FIELD, FILE, Point, build_machine, file_identity, part_identity, to_json
 from edgewatt.runs.steps import has_tuple_order
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
-from traces.base.document import Change, ConfigError, Document, Loc, Mark
+from traces.base.document import MAX_DEPTH, Change, ConfigError, Document, Loc, Mark
 from traces.base.errors import IgnoredSettingWarning, InputError, WastedRoomWarning
+from traces.base.memory import claim
 from traces.base.registry import Entry
 from traces.base.reprs import OneLineRepr
 from traces.base.resources import outside_files, shipped_path
 
 MAX_POINTS = 1_000_000
+_POINT_BYTES = 8000  # of memory, with its configuration
 _SHOWN_PROBLEMS = 40
 
 
@@ -96,10 +98,18 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
         return tuple(key.split(".")), document.at(loc), document.mark(loc)
 
     swept = [*(("grid", key) for key in settings.grid), *(("zip", key) for key in settings.side_by_side)]
-    for (_, one), (kind, other) in itertools.permutations(swept, 2):
-        if one == other or other.startswith(f"{one}."):
-            what = "is swept twice" if one == other else f"is part of {one}, which is swept, too"
-            raise document.fail((kind, other), f"{other} {what}: the later one would replace it", key=True)
+    places = {key: i for i, (_, key) in reversed([*enumerate(swept)])}
+    clashes = [
+        (places[outer], i)
+        for i, (_, key) in enumerate(swept)
+        for outer in itertools.accumulate(key.split(".")[:MAX_DEPTH], "{}.{}".format)
+        if places.get(outer, i) != i
+    ]
+    if clashes:
+        first, second = min(clashes)
+        one, (kind, other) = swept[first][1], swept[second]
+        what = "is swept twice" if one == other else f"is part of {one}, which is swept, too"
+        raise document.fail((kind, other), f"{other} {what}: the later one would replace it", key=True)
     lengths = {key: len(values) for key, values in settings.side_by_side.items()}
     if len(set(lengths.values())) > 1:
         text = ", ".join(f"{key} has {n}" for key, n in lengths.items())
@@ -119,6 +129,7 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
         total *= len(axis)
     if total > MAX_POINTS:
         raise document.fail(("grid",), f"{total} combinations: cut the grid into several sweeps", key=True)
+    claim(_POINT_BYTES * total, str(document.mark(("grid",), key=True)), f"the grid of {total} points")
     if axes or not settings.further:
         for combination in itertools.product(*axes):
             yield [item for part in combination for item in part]

@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from edgewatt.config import loading
 from edgewatt.config.loading import changes_of, complete, read_with_paths
+from edgewatt.config.sections import known_keys
 from edgewatt.runs.plan import load_sweep
 from traces.base.document import ConfigError
 
@@ -143,6 +145,18 @@ def test_very_many_problems_are_counted(tmp_path: Path, words: str) -> None:
     assert len(lines) <= 51 and all(f"{tmp_path / 'c.yaml'}:" in line for line in lines)
     if words[0] == "*":
         assert lines[-1].endswith("more problems from here on") and len(found.value.problems) > 20_000
+
+
+def test_what_was_meant_is_sought_for_the_keys_that_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was for each of 30,000 unknown keys: 46 s."""
+    sought = []
+    monkeypatch.setattr(loading, "known_keys", lambda *at: sought.append(at) or known_keys(*at))
+    found = problems(tmp_path, GOOD + "".join(f"fast_memry{k}: 1\n" for k in range(1000)))
+    assert len(sought) == 50
+    assert found[:50] == [
+        f"run.yaml:{4 + k}:1: unknown key 'fast_memry{k}' (did you mean 'fast_memory'?)" for k in range(50)
+    ]
+    assert found[50:] == ["run.yaml:54:1: and 950 more problems from here on"]
 
 
 @pytest.mark.parametrize(

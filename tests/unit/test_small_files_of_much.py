@@ -13,13 +13,15 @@ import pytest
 
 import edgewatt as ew
 from edgewatt import InputError
-from edgewatt.results.store import Store
+from edgewatt.results.store import Store, open_records
+from edgewatt.runs.plan import load_sweep
 from hwmodel.dram.command_table import command_table
 from hwmodel.parts.part_file import load_part
 from hwmodel.replay.profile import parse_level, profile_caches
 from reorder.tuples.files import read_matrix
 from tests.hostile_sizes import npz, one, opgraph, tflite
 from traces.accelerators.scalesim import count_tensor, read_counts
+from traces.base.journal import Journal
 from traces.base.memory import read_within
 from traces.readers.parts.weights import ModelWeights
 from traces.trace.chunks import SLICE_BYTES, Chunk, Memory, Trace, slices
@@ -104,6 +106,39 @@ def test_a_plan_and_a_failure_that_are_larger_than_the_bound(tmp_path: Path) -> 
     assert store.plan() == ("", []) and "damaged" in store.failure("f")["error"]
     assert tracemalloc.get_traced_memory()[1] < 1 << 24
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("lines", [1, 100])
+def test_a_journal_of_many_values(lines: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A line of 60 MB made 1.5 GB; the orders of a real one, which are text, make no more than they are."""
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "8M")
+    for name, value in (("text", "A" * (1_000_000 // lines)), ("lists", [[]] * (200_000 // lines))):
+        journal = Journal(tmp_path / name, "key")
+        for _ in range(lines):
+            journal.put(value=value)
+        journal.close()
+    assert len(Journal(tmp_path / "text", "key").lines) == lines
+    with pytest.raises(InputError, match=r"lists: its first \d+ lines would take .* bytes of memory"):
+        Journal(tmp_path / "lists", "key")
+
+
+def test_a_record_of_many_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "8M")
+    store = Store(tmp_path / "results").open()
+    path = store.path("0" * 24)
+    path.write_text(f"[{'{},' * 100_000}0]")  # 24 times as much when parsed
+    for read in (lambda: store.get("0" * 24), lambda: open_records(path)):
+        with pytest.raises(InputError, match="bytes of memory"):
+            read()
+
+
+def test_a_grid_of_more_points_than_the_bound_has_room_for() -> None:
+    """536 bytes took 798 MB."""
+    network = {"generate": {"kind": "random-layered", "n_layers": 3, "width": 8, "density": 0.5}}
+    numbers = list(range(1, 101))
+    grid = {"seed": numbers, "batch": numbers, "fast_memory.size": numbers[:10]}
+    with pytest.raises(InputError, match=r"config\['grid'\]: the grid of 100000 points would take .* bytes of memory"):
+        load_sweep({"base": {"network": network}, "grid": grid})
 
 
 def test_a_device_that_never_ends_is_read_to_the_bound() -> None:

@@ -12,9 +12,10 @@ import pytest
 
 from edgewatt._version import COUNTS_VERSION
 from edgewatt.results.record import NewerRecordError, Record, canonical_json, content_hash
-from edgewatt.results.store import Store, StoreError, open_results
+from edgewatt.results.store import Claims, Store, StoreError, open_results
+from edgewatt.runs.memo import Memo
 from traces.base.errors import InputError
-from traces.base.files import create_beside, replace_file
+from traces.base.files import create_beside, own_folder, replace_file
 
 pytestmark = pytest.mark.application
 
@@ -270,3 +271,46 @@ def test_leftovers_of_stages_are_swept_too(tmp_path: Path) -> None:
         os.utime(path, (1, 1))
     store.sweep_leftovers()
     assert not any(path.exists() for path in old) and not list(tmp_path.rglob(".now*"))
+
+
+@pytest.mark.parametrize("link", ["records", "failures", "sweeps", "stages", "stages/io", "stages/locks", "claims"])
+def test_a_link_in_place_of_what_the_store_makes(tmp_path: Path, link: str) -> None:
+    """Files of the folder that it leads to were deleted, others were written there."""
+    (tmp_path / "results" / "stages").mkdir(parents=True)
+    place = tmp_path / "results" / link
+    if link == "stages":
+        place.rmdir()
+    place.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match=rf"{place}: a link"):
+        Store(tmp_path / "results").open()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_link_to_the_results_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "results").mkdir()
+    (tmp_path / "link").symlink_to("results")
+    store = Store(tmp_path / "link").open()
+    store.put(record(1))
+    store.sweep_leftovers()
+    assert Store(tmp_path / "results").get(record(1).hash) == record(1)
+
+
+def test_nothing_is_deleted_or_made_through_links(tmp_path: Path) -> None:
+    store, elsewhere = Store(tmp_path / "results", shared=True).open(), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    kept = elsewhere / ".a.json.1"
+    kept.write_text("half")
+    os.utime(kept, (1, 1))
+    own_folder(store.records).symlink_to(elsewhere)
+    old = elsewhere.stat().st_mtime_ns
+    store.put(record(1))
+    store.sweep_leftovers()
+    (tmp_path / "stages").mkdir()
+    for locks in (tmp_path / "stages" / "locks", tmp_path / "claims" / "points"):
+        locks.parent.mkdir(exist_ok=True)
+        locks.symlink_to(elsewhere / "made")
+    Memo(tmp_path / "stages").arrays("io", "a", dict)
+    with Claims(tmp_path / "claims") as claims:
+        assert claims.take("a")
+    assert os.listdir(elsewhere) == [kept.name] and elsewhere.stat().st_mtime_ns == old
+    assert store.get(record(1).hash) == record(1)

@@ -13,6 +13,8 @@ from traces.base.errors import InputError
 from traces.base.memory import claim
 
 _KEY = '{"key":'  # begins the first line
+_VALUE_BYTES = 72  # of memory for what one of "[{:," begins
+_TEXT_TIMES = 4  # of memory for a byte of text, with its copies while it is checked
 
 
 class Journal:
@@ -37,7 +39,7 @@ class Journal:
             with open(path, encoding="utf-8", errors="replace") as stream:
                 first = stream.readline(len(self._first) + 1)
                 self._goes_on = first == self._first
-                self.lines = list(_parsed(stream)) if self._goes_on else []
+                self.lines = list(_parsed(stream, str(path))) if self._goes_on else []
         except OSError as error:
             raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
         if first and not first.startswith(_KEY):
@@ -66,8 +68,11 @@ def _line(content: Mapping[str, Any]) -> str:
     return f"{text} {crc32(text.encode()):08x}\n"
 
 
-def _parsed(lines: IO[str]) -> Iterator[dict[str, Any]]:
-    for line in lines:
+def _parsed(lines: IO[str], where: str) -> Iterator[dict[str, Any]]:
+    takes = 0
+    for number, line in enumerate(lines, 2):
+        takes += _TEXT_TIMES * len(line) + _VALUE_BYTES * sum(map(line.count, "[{:,"))
+        claim(takes, where, f"its first {number} lines")
         text, _, check = line.rpartition(" ")
         if check == f"{crc32(text.encode(errors='replace')):08x}\n":
             with contextlib.suppress(ValueError, RecursionError):

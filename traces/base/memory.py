@@ -11,6 +11,7 @@ from pathlib import Path
 from traces.base.errors import InputError
 
 VARIABLE = "EDGEWATT_MAX_BYTES"
+JSON_TIMES = 30  # text: of memory for a byte of JSON, at most, while it is parsed
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 

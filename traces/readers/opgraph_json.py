@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from traces.base.errors import InputError, brief, did_you_mean, shown
-from traces.base.memory import read_within
+from traces.base.memory import JSON_TIMES, read_within
 from traces.operators.opgraph import INPUT, Operator, OpGraph, Tensor
 from traces.readers.reader import NETWORK_READERS, NetworkReader
 
@@ -82,7 +82,7 @@ class OpGraphJson(NetworkReader):
     suffixes = (".json",)
 
     def opgraph(self, file: Path) -> OpGraph:
-        data = read_within(file, 30)  # its objects
+        data = read_within(file, JSON_TIMES)
         try:
             value = json.loads(data.decode("utf-8"), parse_constant=_refuse_constant)
         except json.JSONDecodeError as error:

@@ -140,7 +140,7 @@ _LOOKUP_BYTES = 32  # of memory for a line look-up that is held, and up to twice
 
 
 def slices(trace: Trace, accesses: int = SLICE_ACCESSES) -> Iterator[Chunk]:
-    """Yield the trace in chunks of at most `accesses` that touch SLICE_BYTES at most, which share memory with its own."""
+    """Yield the trace in chunks of at most `accesses` that touch SLICE_BYTES at most; they share its memory."""
     for chunk in trace:
         widest = int(chunk.size.max(initial=1))
         most = min(accesses, max(SLICE_BYTES // widest, 1))
