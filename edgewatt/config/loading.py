@@ -290,11 +290,11 @@ def validate(model: type[M], document: Document, known: Known | None = None) -> 
     Sizes such as '8 KiB' become bytes, and names are taken in any case: the document then holds them as they are.
     known: sections of documents like this one, which share most of theirs; new ones are added.
     """
-    data, said = document.data, {}
+    data, texts = document.data, {}
     if known is not None:
         with contextlib.suppress(ValueError):  # no value of a file is in it
-            said = {key: (key, marshal.dumps(of, 2)) for key, of in data.items() if isinstance(of, dict | list)}
-    old = {key: known[what] for key, what in said.items() if known and what in known}
+            texts = {key: (key, marshal.dumps(of, 2)) for key, of in data.items() if isinstance(of, dict | list)}
+    old = {key: known[what] for key, what in texts.items() if known and what in known}
     new = {key: value for key, value in data.items() if key not in old} if old else data
     as_meant(new)
     try:
@@ -304,7 +304,7 @@ def validate(model: type[M], document: Document, known: Known | None = None) -> 
         problems = [(document.mark(loc, key=key), loc, text) for loc, key, text in _problems(data, error)]
     else:
         if known is not None:
-            known.update((what, getattr(valid, key)) for key, what in said.items() if key not in old)
+            known.update((what, getattr(valid, key)) for key, what in texts.items() if key not in old)
         return valid
     last = sorted(mark for mark, _, _ in problems)[:MOST_PROBLEMS][-1]  # shown: what was meant is not sought for more
     raise ConfigError(
