@@ -65,10 +65,10 @@ class Store:
 
     def _refuse_links(self) -> None:
         """Raise InputError where a link would have this store write, or delete, in a folder that is not its own."""
-        places = [self.records, self.failures, self.plans, self.folder / "claims", self.folder / "stages"]
-        for folder in places[3:]:
-            places += folder.glob("*")  # behind it: a folder that is a link is refused before what it holds
-        if link := next((path for path in places if path.is_symlink()), None):
+        folders = [self.records, self.failures, self.plans, self.folder / "claims", self.folder / "stages"]
+        for folder in folders[3:]:
+            folders += folder.glob("*")  # behind it: a folder that is a link is refused before what it holds
+        if link := next((path for path in folders if path.is_symlink()), None):
             raise InputError(f"{link}: a link, where results need a place of their own: remove it")
 
     def drop_empty(self) -> None:

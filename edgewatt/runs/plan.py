@@ -98,12 +98,12 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
         return tuple(key.split(".")), document.at(loc), document.mark(loc)
 
     swept = [*(("grid", key) for key in settings.grid), *(("zip", key) for key in settings.side_by_side)]
-    places = {key: i for i, (_, key) in reversed([*enumerate(swept)])}
+    first_at = {key: i for i, (_, key) in reversed([*enumerate(swept)])}
     clashes = [
-        (places[outer], i)
+        (first_at[outer], i)
         for i, (_, key) in enumerate(swept)
         for outer in itertools.accumulate(key.split(".")[:MAX_DEPTH], "{}.{}".format)
-        if places.get(outer, i) != i
+        if first_at.get(outer, i) != i
     ]
     if clashes:
         first, second = min(clashes)

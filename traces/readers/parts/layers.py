@@ -231,8 +231,8 @@ def _patterns(layers: Sequence[Matrix], outputs_first: bool) -> tuple[str, ...]:
             continue
         kept = slice(None) if matrix.values is None else np.flatnonzero(matrix.values != 0)
         rows, columns = matrix.rows[kept], matrix.columns[kept]
-        places = (rows, columns, matrix.shape) if outputs_first else (columns, rows, matrix.shape[::-1])
-        if pattern := entry_pattern(*places):
+        entries = (rows, columns, matrix.shape) if outputs_first else (columns, rows, matrix.shape[::-1])
+        if pattern := entry_pattern(*entries):
             notes.append(f"{matrix.where} is {pattern}")
     return tuple(notes)
 
