@@ -44,7 +44,7 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "edgewatt/cli/checks.py": (r"order", "whose order is timed: by the clock, the file's, the configuration's"),
     "edgewatt/config/models.py": (r"value", "no technology"),
     "edgewatt/operators/energy.py": (r"tensor\.dtype", "data types of operator graphs"),
-    "traces/base/sparse.py": (r"kind", "SciPy's own formats"),
+    "traces/base/sparse.py": (r"kind|matrix\.format", "SciPy's own formats"),
     "traces/trace/transfers.py": (r"plan\.kind", "the layout whose records name neurons"),
     "hwmodel/energy/total.py": (r"idle", "how much of idle energy is billed"),
     "reorder/edges/methods/components.py": (r"policy", "the I/O model's three evictions, which define it"),

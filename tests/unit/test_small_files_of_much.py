@@ -27,6 +27,8 @@ from traces.readers.parts.weights import ModelWeights
 from traces.trace.chunks import SLICE_BYTES, Chunk, Memory, Trace, slices
 from traces.trace_files import export_trace, open_trace
 
+pytestmark = pytest.mark.application
+
 FEW = dict(format=b"coo", data=np.ones(2, np.float32), row=np.array([0, 1]), col=np.array([0, 1]))
 
 
