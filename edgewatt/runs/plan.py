@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -85,6 +86,7 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
                 break
         if len(points) > MAX_POINTS:
             raise document.fail((), f"more than {MAX_POINTS} points: cut the grid into several sweeps")
+        claim(_POINT_BYTES * len(points), document.mark(()).file, f"a sweep of {len(points)} points or more")
     if problems:
         raise ConfigError(problems)
     points = _without(points, document, settings)
@@ -181,6 +183,8 @@ def _unique(points: list[Point]) -> list[Point]:
 
 def points_of(document: Document, known: Known | None = None) -> list[Point]:
     run, document = complete(document, known)
+    total = math.prod(map(len, (run.onchip or (0,), run.orderings, run.layout, run.strides, run.formats)))
+    claim(_POINT_BYTES * total, document.mark(()).file, f"a run of {total} points")
     loc: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
     try:
         points = expand(run, document.pieces)

@@ -143,6 +143,19 @@ def test_a_grid_of_more_points_than_the_bound_has_room_for() -> None:
         load_sweep({"base": {"network": network}, "grid": grid})
 
 
+def test_lists_of_a_run_of_more_points_than_the_bound_has_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are multiplied, too: 1,000 orderings at 2,000 strides were 2,000,000 configurations."""
+    monkeypatch.setenv("EDGEWATT_MAX_BYTES", "8M")
+    network = {"generate": {"kind": "random-layered", "n_layers": 3, "width": 8, "density": 0.5}}
+    orderings = [{"kind": "ego", "window": 2 + i} for i in range(30)]
+    run = {"network": network, "orderings": orderings, "strides": list(range(1, 41)), "measure": "all"}
+    with pytest.raises(InputError, match=r"config: a run of 1200 points would take .* bytes of memory"):
+        load_sweep(run)
+    base = {**run, "strides": list(range(1, 21))}
+    with pytest.raises(InputError, match=r"config: a sweep of 1200 points or more would take .* bytes of memory"):
+        load_sweep({"base": base, "grid": {"seed": [1, 2, 3]}})
+
+
 def test_a_device_that_never_ends_is_read_to_the_bound() -> None:
     """Its size is 0: all memory was taken."""
     with pytest.raises(InputError, match=r"/dev/zero: it would take"):
