@@ -101,7 +101,7 @@ def simulate(
 
 def _scratchpad(counts: ScratchpadCounts) -> dict[str, Any]:
     return {
-        **asdict(counts),
+        **vars(counts),
         "bias_bytes": {"row": counts.bias_bytes_row, "scalar": counts.bias_bytes_scalar},
     }
 
@@ -122,7 +122,7 @@ def _system(
     from hwmodel.system.simulation import simulate as simulate_system
 
     result = simulate_system(cut_work(trace, engines), machine, progress=progress)
-    each = [{**asdict(engine), "stall_cycles": engine.stall_cycles} for engine in result.engines]
+    each = [{**vars(engine), "stall_cycles": engine.stall_cycles} for engine in result.engines]
     return result.counts, result.run_time, {"engines": each}
 
 

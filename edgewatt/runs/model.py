@@ -377,9 +377,16 @@ class Point:
         _PLANNED[name] = self
         return name
 
+    @cached_property
+    def _texts(self) -> dict[tuple[str, ...], str]:
+        return {}
+
     def text(self, paths: tuple[str, ...]) -> str:
-        values = {path: value for path in paths if (value := self.field(path, _ABSENT)) is not _ABSENT}
-        return canonical_json(values)
+        """Return the fields that a step reads, as canonical JSON: to plan it, and to name it."""
+        if (text := self._texts.get(paths)) is None:
+            values = {path: value for path in paths if (value := self.field(path, _ABSENT)) is not _ABSENT}
+            text = self._texts[paths] = canonical_json(values)
+        return text
 
     def field(self, path: str, default: Any = None) -> Any:
         value: Any = self.config

@@ -318,8 +318,8 @@ def count_io(point: Point, before: StepResults, progress: Progress | None) -> di
     counted = {counts.memory: counts for counts in curve}
     io = counted[memory.size]
     return {
-        "io": {**asdict(io), "reads": io.reads, "writes": io.writes, "total": io.total},
-        "bounds": asdict(io_bounds(network)),
+        "io": {**vars(io), "reads": io.reads, "writes": io.writes, "total": io.total},
+        "bounds": dict(vars(io_bounds(network))),
         "movement_distance": movement_distance(network, before["tuple_order"]["edges"]),
         "io_curve": [[size, counted[size].reads, counted[size].writes] for size in sizes] if memory.curve else [],
     }

@@ -172,7 +172,7 @@ def keep(trace: Trace, machine: Machine, most_bytes: int) -> dict[str, npt.NDArr
                 return None
         ends[name] = {
             "bursts": sum(map(len, held)),
-            "levels": [asdict(level) for level in caches.levels],
+            "levels": [dict(vars(level)) for level in caches.levels],
             "partial_writes": caches.partial_writes,
         }
     meta = {

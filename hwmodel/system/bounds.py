@@ -6,7 +6,7 @@ channels; the final flush too); dma, no data moves and DMA has as many bytes in 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from hwmodel.machine import Machine
 from hwmodel.parts.part import Part
@@ -23,7 +23,7 @@ class BoundBy:
     dma: float
 
     def as_dict(self) -> dict[str, float]:
-        return asdict(self)
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
