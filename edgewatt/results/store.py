@@ -16,6 +16,7 @@ import json
 import os
 import struct
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -318,6 +319,7 @@ class Claims:
                 lock(self._descriptor, byte_of(name), end=True)
 
 
+@lru_cache(maxsize=1024)
 def byte_of(name: str) -> int:
     """Return the byte that stands for a point: a file may end before it."""
     return int(hash_of_text(name)[:15], 16)

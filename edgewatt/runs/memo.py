@@ -63,14 +63,15 @@ class Memo:
         check: raises InputError for arrays from a file that the step cannot have made. needed: by others, so that they
         are kept however soon they were made.
         """
-        key = hash_of_text(f'["{kind}",{_VERSION},{COUNTS_VERSION},"{__version__}",{_text(identity)}]')
-        held = self._held.get((kind, key))
+        name = kind, _text(identity)
+        held = self._held.get(name)
         if held is not None:
-            self._held.move_to_end((kind, key))
+            self._held.move_to_end(name)
             return dict(held)
         if self.folder is None:
             arrays = self._make(kind, make)
         else:
+            key = hash_of_text(f'["{kind}",{_VERSION},{COUNTS_VERSION},"{__version__}",{name[1]}]')
             path = Path(self.folder, kind, f"{key}.npz")
             stored = _read(path, key, check)
             if not isinstance(stored, dict):
@@ -85,7 +86,7 @@ class Memo:
                         if needed or time.perf_counter() - begun >= WORTH_S:
                             _write(path, key, stored)
             arrays = stored
-        self._hold((kind, key), arrays)
+        self._hold(name, arrays)
         return dict(arrays)
 
     def value(self, kind: str, identity: Any, make: Callable[[], Any]) -> Any:

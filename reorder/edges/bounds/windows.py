@@ -57,13 +57,22 @@ class Sides:
 
     def most(self, v: int) -> float:
         """Return E(v): an upper bound on the weight of the connections among any v neurons. O(v), once."""
+        if not self._most and len(self.rows) * len(self.columns) <= DENSE:
+            a, b = np.ogrid[: len(self.rows), : len(self.columns)]
+            each = np.zeros(self.neurons + 1)
+            np.maximum.at(each, a + b, self._among(a, b))
+            self._most.update(enumerate(np.minimum(each * (1 + MARGIN), self.weight).tolist()))
         if v not in self._most:
             a = np.arange(max(0, v - len(self.columns) + 1), min(v, len(self.rows) - 1) + 1)
-            b = v - a
-            among = b * self.rows[a] + a * self.columns[b] + self.spread * np.sqrt(a * b)
-            most = np.minimum(a * b * self.heaviest, among).max() * (1 + MARGIN) if len(a) else self.weight
+            most = self._among(a, v - a).max() * (1 + MARGIN) if len(a) else self.weight
             self._most[v] = float(min(most, self.weight))
         return self._most[v]
+
+    def _among(self, a: Int64Array, b: Int64Array) -> FloatArray:
+        """Return the most that connections between a rows and b columns weigh."""
+        spectral = b * self.rows[a] + a * self.columns[b] + self.spread * np.sqrt(a * b)
+        among: FloatArray = np.minimum(a * b * self.heaviest, spectral)
+        return among
 
     def reads(self, slots: int) -> int:
         """Return the fewest reads of values for all connections, with C slots."""
