@@ -20,7 +20,7 @@ from traces.base.errors import InputError
 
 
 def named_fields(header: Sequence[str], row: Sequence[str], columns: Collection[str]) -> dict[str, str]:
-    """Return the columns fields that a row of a CSV file has: csv.DictReader keeps one for every name of the header."""
+    """Return those of `columns` that a row of a CSV file has: csv.DictReader keeps one for every name of the header."""
     return {name: text for name, text in zip(header, row, strict=False) if name in columns}
 
 
