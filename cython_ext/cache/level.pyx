@@ -75,7 +75,7 @@ cdef extern from "cache/level.h" nogil:
     ew_loop ew_wide_loop_of(const char *name)
     int64_t lookups_of_any "EDGEWATT_WITH_AVX2(ew_lookups_any)"(
         const edgewatt_policy *, ew_cache *, const uint64_t *, const int64_t *, int64_t, uint32_t *, uint64_t *)
-    int all_good "EDGEWATT_WITH_AVX2(ew_all_good)"(
+    int64_t find_bad "EDGEWATT_WITH_AVX2(ew_first_bad)"(
         const uint64_t *, const uint8_t *, const uint16_t *, const uint8_t *, int64_t, uint64_t)
     int64_t find_keys "EDGEWATT_WITH_AVX2(ew_keys)"(
         const uint64_t *, const uint8_t *, const uint16_t *, const uint8_t *, int64_t, int, uint64_t *)
@@ -90,27 +90,22 @@ cdef enum:
 cdef int64_t MOST_LINES = <int64_t>1 << 40
 
 
-cdef bint _all_good(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, uint64_t limit) except -1:
+cdef int64_t _first_bad(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, uint64_t limit) except -2:
     cdef const uint8_t *bytes = NULL
     cdef const uint16_t *halves = NULL
     need(size.shape[0] == address.shape[0] and op.shape[0] == address.shape[0], "a size and an operation for each address")
     if address.shape[0] == 0:
-        return True
+        return -1
     if size_type is const_uint8_t:
         bytes = &size[0]
     else:
         halves = &size[0]
-    return all_good(&address[0], bytes, halves, &op[0], address.shape[0], limit)
+    return find_bad(&address[0], bytes, halves, &op[0], address.shape[0], limit)
 
 
 def first_bad_access(const uint64_t[::1] address, size_type[::1] size, const uint8_t[::1] op, uint64_t limit):
     """Return the index of the first access that is empty, not 0 or 1 in `op`, or does not end by `limit`; or -1."""
-    cdef Py_ssize_t i
-    if not _all_good(address, size, op, limit):
-        for i in range(address.shape[0]):
-            if address[i] >= limit or address[i] + size[i] > limit or size[i] == 0 or op[i] > 1:
-                return i
-    return -1
+    return _first_bad(address, size, op, limit)
 
 
 # A policy written in Python: its methods are called for each decision. The first exception ends the look-ups.
@@ -260,7 +255,7 @@ cdef class CacheKernel:
         cdef int64_t i = 0, line = -1, m, n
         cdef int failed = 0
         self.out.n = 0
-        need(_all_good(address, size, op, _limit(self)), "accesses that a level takes")
+        need(_first_bad(address, size, op, _limit(self)) < 0, "accesses that a level takes")
         if self.needs_future or self.noting:
             n = _count_lookups(self, address, size)
             need(not self.needs_future or (self.knows_future and n <= self.next_use.shape[0] - self.position),

@@ -74,41 +74,47 @@ CORE_TARGET static int64_t CORE(ew_lookups_any)(const edgewatt_policy *policy, e
     return CORE(ew_look_up)(policy, 0, cache, keys, next_use, n, missed, displaced);
 }
 
-/* Whether every access has a byte, a known op and an end up to `limit`. One of the two size arrays is null. */
-CORE_TARGET static int CORE(ew_all_good)(const uint64_t *restrict address, const uint8_t *restrict bytes,
-                                               const uint16_t *restrict halves, const uint8_t *restrict op, int64_t n,
-                                               uint64_t limit) {
-    uint64_t bad = 0;
+/* Return the first access of no byte, of an unknown op, or with an end beyond `limit`; else -1. One of the two size arrays
+ * is null. Ends are looked at only where the bits of all addresses together, at least the largest, come near the limit. */
+CORE_TARGET static int64_t CORE(ew_first_bad)(const uint64_t *restrict address, const uint8_t *restrict bytes,
+                                              const uint16_t *restrict halves, const uint8_t *restrict op, int64_t n,
+                                              uint64_t limit) {
+    uint64_t far = 0;
+    uint8_t ops = 0, empty = 0;
+    for (int64_t i = 0; i < n; i++) far |= address[i];
+    for (int64_t i = 0; i < n; i++) ops |= op[i];
     if (bytes)
-        for (int64_t i = 0; i < n; i++)
-            bad |= (address[i] >= limit) | (address[i] + bytes[i] > limit) | (bytes[i] == 0) | (op[i] > 1);
+        for (int64_t i = 0; i < n; i++) empty |= bytes[i] == 0;
     else
-        for (int64_t i = 0; i < n; i++)
-            bad |= (address[i] >= limit) | (address[i] + halves[i] > limit) | (halves[i] == 0) | (op[i] > 1);
-    return !bad;
+        for (int64_t i = 0; i < n; i++) empty |= halves[i] == 0;
+    if (far < limit && limit - far >= UINT16_MAX && ops <= 1 && !empty) return -1;
+    for (int64_t i = 0; i < n; i++) {
+        const uint64_t size = bytes ? bytes[i] : halves[i];
+        if (address[i] >= limit || address[i] + size > limit || size == 0 || op[i] > 1) return i;
+    }
+    return -1;
 }
 
 /* Keys of `n` accesses if each touches one line only: return the number of stores, or -1 where one crosses a line. */
 CORE_TARGET static int64_t CORE(ew_keys)(const uint64_t *restrict address, const uint8_t *restrict bytes,
                                                const uint16_t *restrict halves, const uint8_t *restrict op, int64_t n,
                                                int shift, uint64_t *restrict keys) {
-    const uint64_t inside = ((uint64_t)1 << shift) - 1;
-    uint64_t crossings = 0, stores = 0;
+    uint64_t differing = 0, stores = 0; /* bits in which a first and a last byte differ */
     if (bytes)
         for (int64_t i = 0; i < n; i++) {
             const uint64_t at = address[i], store = op[i];
             keys[i] = at >> shift << 1 | store;
             stores += store;
-            crossings |= (at & inside) + bytes[i] > inside + 1;
+            differing |= at ^ (at + bytes[i] - 1);
         }
     else
         for (int64_t i = 0; i < n; i++) {
             const uint64_t at = address[i], store = op[i];
             keys[i] = at >> shift << 1 | store;
             stores += store;
-            crossings |= (at & inside) + halves[i] > inside + 1;
+            differing |= at ^ (at + halves[i] - 1);
         }
-    return crossings ? -1 : (int64_t)stores;
+    return differing >> shift ? -1 : (int64_t)stores;
 }
 
 CORE_TARGET static void CORE(ew_count_misses)(const uint64_t *restrict keys, const uint32_t *restrict missed,
