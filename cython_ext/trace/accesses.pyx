@@ -13,21 +13,27 @@ ctypedef fused size_type:
     const uint16_t
     const int64_t
 
+ctypedef fused chunk_size_type:
+    const uint8_t
+    const uint16_t
 
-def count_accesses(const uint8_t[::1] op, const uint8_t[::1] stream, size_type[::1] size, int64_t n_streams):
+
+def count_accesses(const uint8_t[::1] op, const uint8_t[::1] stream, chunk_size_type[::1] size, int64_t n_streams):
     """Return int64[2 (load, store), 2 (accesses, bytes), n_streams]. Operations above 1 are not counted."""
-    cdef int64_t i, n = op.shape[0]
-    cdef int64_t table[2][2][256][2]  # twice: equal accesses follow each other, and an addition waits for the one before
+    cdef int64_t i, start, n = op.shape[0], most = 1 << 24
+    cdef uint64_t table[2][2][256]  # accesses << 40 | bytes; twice: equal accesses follow each other, and additions wait
     need(stream.shape[0] == n and size.shape[0] == n, "a stream and a size for each access")
-    with nogil:
-        memset(table, 0, sizeof(table))
-        for i in range(n):
-            if op[i] < 2:
-                table[i & 1][op[i]][stream[i]][0] += 1
-                table[i & 1][op[i]][stream[i]][1] += size[i]
-    found = np.asarray(<int64_t[:2, :2, :256, :2]>&table[0][0][0][0]).sum(axis=0)
-    need(not found[:, n_streams:].any(), "streams below n_streams")
-    return np.ascontiguousarray(found[:, :n_streams].transpose(0, 2, 1))
+    found = np.zeros((2, 2, 256), np.int64)
+    for start in range(0, n, most):  # as many as one entry counts
+        with nogil:
+            memset(table, 0, sizeof(table))
+            for i in range(start, min(n, start + most)):
+                if op[i] < 2:
+                    table[i & 1][op[i]][stream[i]] += (<uint64_t>1 << 40) + size[i]
+        both = np.asarray(<uint64_t[:2, :2, :256]>&table[0][0][0])
+        found += np.stack((both >> 40, both & (1 << 40) - 1), axis=2).sum(axis=0).astype(np.int64)
+    need(not found[:, :, n_streams:].any(), "streams below n_streams")
+    return np.ascontiguousarray(found[:, :, :n_streams])
 
 
 def count_values(const uint8_t[::1] values, int64_t n_values):
@@ -45,36 +51,36 @@ def count_values(const uint8_t[::1] values, int64_t n_values):
     return found[:n_values]
 
 
-def first_outside(const uint64_t[::1] address, size_type[::1] size, uint64_t base, uint64_t total):
+def first_outside(const uint64_t[::1] address, chunk_size_type[::1] size, uint64_t base, uint64_t total):
     """Return the first access that does not lie in [base, base + total), -1 if all do."""
     cdef int64_t i, n = address.shape[0]
-    cdef uint64_t within
-    cdef bint bad = False
+    cdef uint64_t within, seen = total | total << 1  # nothing that is below 2^62 wraps when sizes are taken off it
     need(size.shape[0] == n, "a size for each access")
     with nogil:
         for i in range(n):
-            within = address[i] - base  # wraps to a large number below the base
-            bad |= (within > total) | (<uint64_t>size[i] > total - within)
-        if not bad:
+            within = address[i] - base  # a large number below the base
+            seen |= within | within << 1 | total - within - size[i]
+        if not seen >> 63:
             i = -1
         else:
             for i in range(n):
                 within = address[i] - base
-                if within > total or <uint64_t>size[i] > total - within:
+                if within > total or size[i] > total - within:
                     break
+            else:
+                i = -1
     return i
 
 
-def offsets_hold(const int64_t[::1] offset, size_type[::1] size, int64_t total):
+def offsets_hold(const int64_t[::1] offset, chunk_size_type[::1] size, int64_t total):
     """Return whether offsets, int64[n + 1], ascend by the sizes and lie in [0, total]."""
-    cdef int64_t i, n = size.shape[0]
-    cdef bint bad = False
+    cdef int64_t i, n = size.shape[0], differing = 0
     if offset.shape[0] != n + 1 or offset[0] < 0 or offset[n] > total:
         return False
     with nogil:
         for i in range(n):
-            bad |= offset[i + 1] - offset[i] != size[i]
-    return not bad
+            differing |= (offset[i + 1] - offset[i]) ^ <int64_t>size[i]
+    return differing == 0
 
 
 def count_blocks(const uint64_t[::1] address, size_type[::1] size, uint64_t block_bytes):

@@ -7,12 +7,11 @@ from cython_ext.common.checks cimport need
 
 import numpy as np
 
-cdef enum:
-    ELEMENT, HEADER, ROW, ALONE  # what accesses of a stream are: of a connection, before it, of a row, of no known step
-
+ctypedef const uint8_t const_uint8_t
+ctypedef const uint16_t const_uint16_t
 ctypedef fused size_type:
-    const uint8_t
-    const uint16_t
+    const_uint8_t
+    const_uint16_t
 
 
 cdef ew_ports open_ports(engine):
@@ -41,83 +40,50 @@ cdef class EngineClock:
     all accesses each is an operation of its own.
     """
 
-    cdef ew_ports ports
-    cdef ew_operation now
-    cdef ew_price price  # of the operation before: most are like it
+    cdef ew_clock clock
     cdef const uint8_t[::1] kinds
-    cdef uint64_t seen  # a bit for each stream
-    cdef bint rows, single
-    cdef int64_t last  # stream of the access before
-    cdef double before
-    cdef int64_t values, made, instructed
-    cdef uint8_t source
 
     def __init__(self, engine, const uint8_t[::1] kinds, uint8_t source, int64_t values):
-        self.ports, self.kinds, self.values, self.source = open_ports(engine), kinds, values, source
-        need(len(kinds) <= 64, "64 streams at most")
-        self.single = engine.accesses_per_ns is not None
-        self.price = ew_price_of(&self.ports, &self.now)
-
-    cdef inline void begin(self) noexcept nogil:
-        cdef ew_operation empty = [0, 0, 0, 0, 0, 0]
-        if not ew_same(&self.price.operation, &self.now):
-            self.price = ew_price_of(&self.ports, &self.now)
-        self.before += self.price.cycles
-        self.instructed += self.price.instructions
-        self.now, self.rows, self.seen = empty, False, 0
+        cdef ew_clock *clock = &self.clock
+        need(0 < kinds.shape[0] <= 64, "64 streams at most")
+        clock.ports, clock.values, clock.source = open_ports(engine), values, source
+        clock.single = engine.accesses_per_ns is not None
+        clock.price = ew_price_of(&clock.ports, &clock.now)
+        self.kinds, clock.kinds = kinds, &kinds[0]
 
     def feed(self, const uint8_t[::1] op, const uint8_t[::1] stream, size_type[::1] size):
         """Return float64[n]: cycles of the engine before the operation that each access belongs to."""
         cdef Py_ssize_t i, n = op.shape[0]
-        cdef int64_t taken
-        cdef uint8_t kind
-        cdef bint bad = False, again
+        cdef uint8_t most = 0
+        cdef const uint8_t *bytes = NULL
+        cdef const uint16_t *halves = NULL
         need(stream.shape[0] == n and size.shape[0] == n, "a stream and a size for each access")
         cycles = np.empty(n, np.float64)
         cdef double[::1] out = cycles
-        with nogil:
-            for i in range(n):
-                if stream[i] >= self.kinds.shape[0]:
-                    bad = True
-                    break
-                kind = self.kinds[stream[i]]
-                taken = size[i] > 0
-                if size[i] > self.ports.access_bytes:
-                    taken = 1 + (size[i] - 1) // self.ports.access_bytes
-                again = self.rows or (self.seen >> stream[i] & 1 and stream[i] != self.last)
-                if self.single or kind == ALONE or kind == HEADER or (kind == ELEMENT and again):
-                    self.begin()
-                self.last = stream[i]
-                if kind <= HEADER:
-                    self.now.elements += taken
-                    self.seen |= <uint64_t>1 << stream[i]
-                    self.rows = kind == HEADER  # an operation of its own
-                else:
-                    self.rows = True
-                    if op[i]:
-                        self.now.stores += taken
-                    elif kind == ALONE or stream[i] == self.source:
-                        self.now.sources += taken
-                    else:
-                        self.now.targets += taken
-                    if kind == ROW:
-                        self.now.values, self.now.pieces = self.values, max(self.now.pieces, taken)
-                self.made += taken
-                out[i] = self.before
-        need(not bad, "streams that there are")
+        if n:
+            if size_type is const_uint8_t:
+                bytes = &size[0]
+            else:
+                halves = &size[0]
+            with nogil:
+                for i in range(n):
+                    most = max(most, stream[i])
+            need(most < self.kinds.shape[0], "streams that there are")
+            with nogil:
+                ew_feed(&self.clock, &op[0], &stream[0], bytes, halves, n, &out[0])
         return cycles
 
     @property
     def cycles(self):
         """Cycles of all operations so far."""
-        return self.before + ew_cycles(&self.ports, &self.now)
+        return self.clock.before + ew_cycles(&self.clock.ports, &self.clock.now)
 
     @property
     def accesses(self):
         """Accesses so far, none wider than access_bytes of the engine."""
-        return self.made
+        return self.clock.made + ew_accesses(&self.clock.now)
 
     @property
     def instructions(self):
         """Instructions so far: accesses, multiply-adds of access_bytes, and those of each connection beside them."""
-        return self.instructed + ew_instructions(&self.ports, &self.now)
+        return self.clock.instructed + ew_instructions(&self.clock.ports, &self.clock.now)

@@ -139,7 +139,7 @@ static void ew_fill_transfers(ew_transfers *t, ew_sink *out) {
                 o.elements += walk->element[e].bits >= 8 || at != walk->last_byte[e];
                 walk->last_byte[e] = at;
             }
-            const int keeps = ew_compute(walk, 0, k);
+            const int keeps = ew_compute(walk, 0, walk->format, k);
             if (t->ports.skips && ew_is_zero(walk)) o.values = 0;
             if (!t->in_registers && (o.values || walk->finish[k])) o.targets = t->in_registers = 1;
             if (!keeps) o.stores = t->in_registers, t->in_registers = 0;

@@ -152,25 +152,24 @@ static inline void ew_add_integers(const ew_walk *walk, int64_t k, int keep) {
 }
 
 /* Multiply and add; return whether the sums stay in registers. If not, the image holds them now. */
-EW_INLINE int ew_compute(ew_walk *walk, int one_lane, int64_t k) {
+EW_INLINE int ew_compute(ew_walk *walk, int one_lane, int format, int64_t k) {
     const int64_t source = walk->source[k], target = walk->target[k], lanes = one_lane ? 1 : walk->lanes;
     const float weight = walk->weight[k];
     const float *restrict values = walk->source_row;
     float *restrict sums = walk->sums;
     const int goes_on = walk->registers && k + 1 < walk->n_steps && !walk->hand_over[k + 1];
     const int keep = goes_on && walk->target[k + 1] == target;
-    if (one_lane && walk->format != EDGEWATT_INT8) {
+    if (one_lane) {
         if (source != walk->held_source)
-            walk->source_row[0] = ew_read_neuron(walk->image + ew_row_of(walk, source), walk->format);
-        if (target != walk->held_target)
-            sums[0] = ew_read_neuron(walk->image + ew_row_of(walk, target), walk->format);
+            walk->source_row[0] = ew_read_neuron(walk->image + ew_row_of(walk, source), format);
+        if (target != walk->held_target) sums[0] = ew_read_neuron(walk->image + ew_row_of(walk, target), format);
     } else {
         if (source != walk->held_source) ew_read_row(walk, ew_row_of(walk, source), walk->source_row);
         if (target != walk->held_target) ew_read_sums(walk, target);
     }
     walk->held_source = goes_on ? source : -1;
     walk->held_target = keep ? target : -1;
-    if (walk->format == EDGEWATT_INT8) {
+    if (format == EDGEWATT_INT8) {
         ew_add_integers(walk, k, keep);
         return keep;
     }
@@ -179,7 +178,7 @@ EW_INLINE int ew_compute(ew_walk *walk, int one_lane, int64_t k) {
         if (walk->finish[k])
             for (int64_t lane = 0; lane < lanes; lane++) sums[lane] = ew_finished(walk, sums[lane], k);
         if (one_lane)
-            ew_write_neuron(walk->image + ew_row_of(walk, target), sums[0], walk->format);
+            ew_write_neuron(walk->image + ew_row_of(walk, target), sums[0], format);
         else
             ew_write_sums(walk, target);
     }
@@ -187,10 +186,12 @@ EW_INLINE int ew_compute(ew_walk *walk, int one_lane, int64_t k) {
 }
 
 /* Write the next accesses until the buffers are full or the last pass has ended. The walk and the sink are copied for
- * the time of a call: nothing that is written through a byte pointer can change a copy, so it stays in registers. */
-EW_INLINE void ew_fill_any(ew_walk *of, ew_sink *into, int one_lane, int narrow) {
+ * the time of a call: nothing that is written through a byte pointer can change a copy, so it stays in registers.
+ * one_lane: of floats; width: bytes of its rows, whose sums lie in them. */
+EW_INLINE void ew_fill_any(ew_walk *of, ew_sink *into, int one_lane, int narrow, int format, int64_t width) {
     ew_walk copy = *of, *walk = &copy;
     ew_sink sink = *into, *out = &sink;
+    const int64_t row_bytes = one_lane ? width : walk->row_bytes, sum_bytes = one_lane ? width : walk->sum_row_bytes;
     for (; walk->number < walk->n_passes; walk->number++, ew_start_pass(walk)) {
         for (; walk->step < walk->n_steps; walk->step++) {
             const int64_t k = walk->step, source = walk->source[k], target = walk->target[k];
@@ -203,17 +204,14 @@ EW_INLINE void ew_fill_any(ew_walk *of, ew_sink *into, int one_lane, int narrow)
                 ew_emit(walk, out, narrow, at, (bits + 7) >> 3, 0, (int)element->stream);
             }
             if (source != walk->held_source)
-                ew_emit(walk, out, narrow, ew_row_of(walk, source), walk->row_bytes, 0, walk->input_stream);
+                ew_emit(walk, out, narrow, ew_row_of(walk, source), row_bytes, 0, walk->input_stream);
             if (target != walk->held_target)
-                ew_emit(walk, out, narrow, ew_sums_of(walk, target), walk->sum_row_bytes, 0,
-                              walk->partial_stream);
-            if (ew_compute(walk, one_lane, k)) continue;
+                ew_emit(walk, out, narrow, ew_sums_of(walk, target), sum_bytes, 0, walk->partial_stream);
+            if (ew_compute(walk, one_lane, format, k)) continue;
             if (walk->finish[k])
-                ew_emit(walk, out, narrow, ew_row_of(walk, target), walk->row_bytes, 1,
-                              walk->output_stream);
+                ew_emit(walk, out, narrow, ew_row_of(walk, target), row_bytes, 1, walk->output_stream);
             else
-                ew_emit(walk, out, narrow, ew_sums_of(walk, target), walk->sum_row_bytes, 1,
-                              walk->partial_stream);
+                ew_emit(walk, out, narrow, ew_sums_of(walk, target), sum_bytes, 1, walk->partial_stream);
         }
         if (!ew_structure(walk, out, narrow, walk->n_steps)) goto full; /* pointers of empty rows at the end */
     }
@@ -223,10 +221,13 @@ full:
 }
 
 static inline void ew_fill(ew_walk *walk, ew_sink *out) {
-    if (walk->lanes == 1 && out->size8)
-        ew_fill_any(walk, out, 1, 1);
-    else if (out->size8)
-        ew_fill_any(walk, out, 0, 1);
+    const int narrow = out->size8 != 0, one_lane = walk->lanes == 1 && narrow;
+    if (one_lane && walk->format == EDGEWATT_FP32)
+        ew_fill_any(walk, out, 1, 1, EDGEWATT_FP32, 4);
+    else if (one_lane && walk->format != EDGEWATT_INT8)
+        ew_fill_any(walk, out, 1, 1, walk->format, 2);
+    else if (narrow)
+        ew_fill_any(walk, out, 0, 1, walk->format, 0);
     else
-        ew_fill_any(walk, out, 0, 0);
+        ew_fill_any(walk, out, 0, 0, walk->format, 0);
 }
