@@ -125,7 +125,9 @@ def test_requests_in_memory_are_rate_times_latency(name):
 
 
 def cycles_by_hand(engine, accesses, values):
-    """The slow way: operations as lists of (kind, is_store, pieces), each the maximum over its resources."""
+    """The slow way: operations as lists of (kind, is_store, pieces), each the maximum over its resources.
+
+    Return the cycles of all, and those before the operation of each access."""
     limit = lambda rate: float("inf") if rate is None else rate  # noqa: E731
     operations, now = [], []
     for stream, store, size in accesses:
@@ -139,9 +141,13 @@ def cycles_by_hand(engine, accesses, values):
         now.append((stream, store, pieces))
     operations.append(now)
     if engine.accesses_per_ns is not None:
-        return sum(pieces for one in operations for _, _, pieces in one)
-    total = 0.0
+        operations = [[access] for one in operations for access in one]
+    total, before = 0.0, []
     for one in operations:
+        before += [total] * len(one)
+        if engine.accesses_per_ns is not None:
+            total += sum(pieces for _, _, pieces in one)
+            continue
         sums = dict.fromkeys(("elements", "sources", "targets", "stores"), 0)
         width = 0
         for stream, store, pieces in one:
@@ -149,7 +155,7 @@ def cycles_by_hand(engine, accesses, values):
                 sums["elements"] += pieces
                 continue
             sums["stores" if store else "sources" if stream in ("inputs", "external") else "targets"] += pieces
-            width = pieces if stream != "external" else width
+            width = max(width, pieces) if stream != "external" else width
         loads = sums["sources"]
         loads += 0 if engine.records_per_cycle else sums["elements"]
         loads += 0 if engine.accumulates_per_cycle else sums["targets"]
@@ -162,7 +168,7 @@ def cycles_by_hand(engine, accesses, values):
             (values if width else 0) / limit(engine.values_per_cycle),
             issued / limit(engine.instructions_per_cycle),
         )
-    return total
+    return total, before
 
 
 rates = st.sampled_from((None, 0.5, 1.0, 2.0, 3.0))
@@ -185,14 +191,40 @@ def test_cycles_are_the_sum_of_the_most_that_each_connection_takes(engine, netwo
         for chunk in chunks
         for stream, store, size in zip(chunk.stream.tolist(), chunk.op.tolist(), chunk.size.tolist(), strict=True)
     ]
-    assert side.work.cycles == pytest.approx(cycles_by_hand(engine, accesses, lanes))
-    work = np.concatenate([chunk.work for chunk in chunks])
-    assert work[0] == 0 and (np.diff(work) >= 0).all() and work[-1] <= side.work.cycles
+    total, before = cycles_by_hand(engine, accesses, lanes)
+    assert side.work.cycles == pytest.approx(total)
+    assert np.concatenate([chunk.work for chunk in chunks]) == pytest.approx(before)
     if engine.access_bytes == 64:  # where ids are one access, a scratchpad's engine takes the same
         pad = EngineSide(trace, Machine(engine=engine, scratchpad=ScratchpadSpec(2**16), bus=BusSpec(2, 32)))
         for _ in pad.trace:
             pass
         assert pad.work.cycles == pytest.approx(side.work.cycles) and pad.work.accesses == side.work.accesses
+
+
+accesses_of = st.tuples(
+    st.sampled_from(("ids", "values", "tuples", "row_pointers", "inputs", "partial_sums", "outputs", "external")),
+    st.integers(0, 1), st.sampled_from((1, 4, 64, 200)),
+)  # fmt: skip
+
+
+@settings(max_examples=200, deadline=None)
+@given(engine=engines, wide=st.booleans(), cut=st.integers(1, 60), parts=st.lists(
+    st.tuples(st.lists(accesses_of, min_size=1, max_size=9), st.integers(1, 6)), min_size=1, max_size=5))  # fmt: skip
+def test_accesses_that_come_again_take_as_long_each_time(engine, wide, cut, parts):
+    """In any order, as another program may record them, and cut into chunks anywhere."""
+    accesses = [access for pattern, times in parts for access in pattern * times]
+    op = np.array([store for _, store, _ in accesses], np.uint8)
+    stream = np.array([STREAMS.index(name) for name, _, _ in accesses], np.uint8)
+    size = np.array([n for _, _, n in accesses], np.uint16 if wide else np.uint8)
+    chunks = [
+        Chunk(np.zeros(len(op[k : k + cut]), np.uint64), size[k : k + cut], op[k : k + cut], stream[k : k + cut])
+        for k in range(0, len(op), cut)
+    ]
+    side = EngineSide(Trace.from_chunks(chunks, Memory(0, 256, None)), Machine(engine=engine))
+    work = np.concatenate([chunk.work for chunk in side.trace])
+    total, before = cycles_by_hand(engine, accesses, 1)
+    assert side.work.cycles == pytest.approx(total) and work == pytest.approx(before)
+    assert side.work.accesses == sum(-(-n // engine.access_bytes) for _, _, n in accesses)
 
 
 @pytest.mark.parametrize("cached", (True, False))
