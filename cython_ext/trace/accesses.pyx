@@ -20,20 +20,29 @@ ctypedef fused chunk_size_type:
 
 def count_accesses(const uint8_t[::1] op, const uint8_t[::1] stream, chunk_size_type[::1] size, int64_t n_streams):
     """Return int64[2 (load, store), 2 (accesses, bytes), n_streams]. Operations above 1 are not counted."""
-    cdef int64_t i, start, n = op.shape[0], most = 1 << 24
+    cdef int64_t i, way, start, n = op.shape[0]
     cdef uint64_t table[2][2][256]  # accesses << 40 | bytes; twice: equal accesses follow each other, and additions wait
+    cdef uint64_t each
+    cdef bint beyond = False
     need(stream.shape[0] == n and size.shape[0] == n, "a stream and a size for each access")
-    found = np.zeros((2, 2, 256), np.int64)
-    for start in range(0, n, most):  # as many as one entry counts
-        with nogil:
+    found = np.zeros((2, 2, n_streams), np.int64)
+    cdef int64_t[:, :, ::1] counts = found
+    with nogil:
+        for start in range(0, n, 16777216):  # as many as one entry counts
             memset(table, 0, sizeof(table))
-            for i in range(start, min(n, start + most)):
+            for i in range(start, min(n, start + 16777216)):
                 if op[i] < 2:
                     table[i & 1][op[i]][stream[i]] += (<uint64_t>1 << 40) + size[i]
-        both = np.asarray(<uint64_t[:2, :2, :256]>&table[0][0][0])
-        found += np.stack((both >> 40, both & (1 << 40) - 1), axis=2).sum(axis=0).astype(np.int64)
-    need(not found[:, :, n_streams:].any(), "streams below n_streams")
-    return np.ascontiguousarray(found[:, :, :n_streams])
+            for way in range(4):
+                for i in range(256):
+                    each = table[way >> 1][way & 1][i]
+                    if i < n_streams:
+                        counts[way & 1, 0, i] += each >> 40
+                        counts[way & 1, 1, i] += each & ((<uint64_t>1 << 40) - 1)
+                    else:
+                        beyond |= each != 0
+    need(not beyond, "streams below n_streams")
+    return found
 
 
 def count_values(const uint8_t[::1] values, int64_t n_values):

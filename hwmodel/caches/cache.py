@@ -111,7 +111,7 @@ class CacheLevel:
         except ValueError as error:  # a policy of somebody else's that cannot be one
             raise InputError(f"cache policy {spec.policy!r}: {error}") from error
         self._flushed = 0
-        self._passing = np.isin(STREAMS, spec.bypass)
+        self._passing = np.array([name in spec.bypass for name in STREAMS])
         self._buffered = np.full(len(STREAMS), -1, np.int64)  # number of the line that a stream's buffer holds
         self._bypassing = self._bypassing_lines = 0
 

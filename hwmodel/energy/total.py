@@ -135,6 +135,7 @@ class RunEnergy:
         if self.chip is not None:
             low, high, ranged = low + self.chip.low_pj, high + self.chip.high_pj, self.chip.ranged()
         chip = {} if self.chip is None else {"onchip": self.chip.memory_pj, "compute": self.chip.compute_pj}
+        kinds = {kind: self.kind_pj(kind) for kind in KINDS}
         return {
             "io": memory.io_pj,
             "interface": memory.interface_pj,
@@ -142,8 +143,8 @@ class RunEnergy:
             "memory_low": memory_low,
             "memory_high": memory_high,
             **chip,
-            **{kind: self.kind_pj(kind) for kind in KINDS},
-            "total": self.total_pj,
+            **kinds,
+            "total": sum(kinds.values()),
             "low": low,
             "high": high,
             "idle": {"billed": self.bill.idle, "share": self.bill.share, "whole_static": self.whole_static_pj},
