@@ -201,18 +201,33 @@ def test_cycles_are_the_sum_of_the_most_that_each_connection_takes(engine, netwo
         assert pad.work.cycles == pytest.approx(side.work.cycles) and pad.work.accesses == side.work.accesses
 
 
-accesses_of = st.tuples(
-    st.sampled_from(("ids", "values", "tuples", "row_pointers", "inputs", "partial_sums", "outputs", "external")),
-    st.integers(0, 1), st.sampled_from((1, 4, 64, 200)),
+def accesses_of(*streams):
+    return st.tuples(st.sampled_from(streams), st.integers(0, 1), st.sampled_from((1, 4, 64, 200)))
+
+
+ROWS = ("inputs", "partial_sums", "outputs")
+anything = accesses_of("ids", "values", "tuples", "row_pointers", *ROWS, "external")
+connections = st.builds(
+    lambda ids, values, rows: [*ids, *values, *rows],
+    st.lists(accesses_of("ids"), max_size=2), st.lists(accesses_of("values"), max_size=1),
+    st.lists(accesses_of(*ROWS), min_size=1, max_size=4),
 )  # fmt: skip
 
 
 @settings(max_examples=200, deadline=None)
-@given(engine=engines, wide=st.booleans(), cut=st.integers(1, 60), parts=st.lists(
-    st.tuples(st.lists(accesses_of, min_size=1, max_size=9), st.integers(1, 6)), min_size=1, max_size=5))  # fmt: skip
-def test_accesses_that_come_again_take_as_long_each_time(engine, wide, cut, parts):
-    """In any order, as another program may record them, and cut into chunks anywhere."""
-    accesses = [access for pattern, times in parts for access in pattern * times]
+@given(
+    engine=engines, wide=st.booleans(), cut=st.integers(8, 99),
+    pattern=connections | st.lists(anything, min_size=1, max_size=9),
+    changes=st.lists(st.tuples(st.integers(1, 6), st.integers(0, 8), st.integers(0, 2), anything), max_size=6),
+)  # fmt: skip
+def test_accesses_that_come_again_take_as_long_each_time(engine, wide, cut, pattern, changes):
+    """As another program may record them; then with another stream, way or size in a place; cut anywhere."""
+    accesses = pattern * 3
+    for times, at, what, other in changes:
+        changed = list(pattern[at % len(pattern)])
+        changed[what] = other[what]
+        pattern = [*pattern[: at % len(pattern)], tuple(changed), *pattern[at % len(pattern) + 1 :]]
+        accesses += pattern * times
     op = np.array([store for _, store, _ in accesses], np.uint8)
     stream = np.array([STREAMS.index(name) for name, _, _ in accesses], np.uint8)
     size = np.array([n for _, _, n in accesses], np.uint16 if wide else np.uint8)
