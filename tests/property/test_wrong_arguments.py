@@ -70,10 +70,12 @@ def sound(folder: Path) -> dict[str, dict[str, Any]]:
         "schedule": {"graph": graph, "objective": "peak", "method": "greedy", "rewrite": (), "onchip_bytes": None,
                      "block_bytes": 256, "alignment": 1, "budget_bytes": None, "time_limit_s": 0.1, "seed": 0},
         "allocate": {**buffers, "capacity": None, "alignment": 1, "time_limit_s": 0.1, "allocator": "linear"},
-        "rewrite_graph": {"graph": graph, "patterns": ()},
+        "rewrite_graph": {"graph": graph, "patterns": (), "whole": {"n2"}},
+        "layer_costs": {"traffic": [], "machine": ew.Machine(part="lpddr4-3200"), "bases": {(0, "weights"): 64}},
         "footprint": {"graph": graph, "order": None},
         "offchip_traffic": {"graph": graph, "order": None, "onchip_bytes": 4096, "block_bytes": 256},
-        "cell": {"genotype": "darts_v2", "channels": 4, "size": 4, "name": None},
+        "cell": {"genotype": ((("skip_connect", 0), ("skip_connect", 1)), (2,)), "channels": 4, "size": 4,
+                 "name": None},
         "count_io": {"network": network, "order": order, "memory": 5, "policy": "lru", "pinning": "literal"},
         "compile_inference": {"network": network, "order": order, "lanes": 8, "dtype": "float32", "threads": 1,
                               "algorithm": "runs", "calibration": None},
@@ -173,7 +175,9 @@ def test_one_wrong_argument(folder: Path, data: st.DataObject) -> None:
         ("simulate_cache", "address", None, "address: None is a NoneType, wanted: numbers"),
         ("simulate_cache", "address", ["a"], r"address: \['a'\] is a list, wanted: numbers"),
         ("order_tuples", "energy_pj", ("a", 1), "energy_pj: .* wanted: tuple"),
+        ("order_tuples", "energy_pj", (1.0,), r"energy_pj: \(1.0,\) is a tuple, wanted: tuple\[float, float\]"),
         ("order_tuples", "seed", 1.0, "seed: 1.0 is a float, wanted: int"),
+        ("order_tuples", "seed", np.timedelta64(1), "is a timedelta64, wanted: int"),
         ("load_trace", "path", 3, r"path: 3 is a int, wanted: str \| Path"),
         ("order", "objective", np.zeros(2), "objective"),
         ("load", "path", [None], r"path: \[None\] is no list of files"),
@@ -196,6 +200,15 @@ def test_messages(folder: Path, name: str, place: str, value: Any, message: str)
 def test_numbers_too_long_to_be_written(folder: Path, name: str, place: str, message: str) -> None:
     with pytest.raises(InputError, match=re.escape(message)):
         public(name)(**{**sound(folder)[name], place: 10**5000})
+
+
+def test_fields_of_a_subclass_are_checked() -> None:
+    class Mine(ew.Machine):
+        pass
+
+    assert Mine(element_bytes=np.uint8(2)).element_bytes == 2
+    with pytest.raises(InputError, match="Mine caches: 3 is a int, wanted: tuple"):
+        Mine(caches=3)
 
 
 def test_unsigned_scalars_are_numbers(folder: Path) -> None:
