@@ -14,8 +14,8 @@ from pydantic import BaseModel
 
 from edgewatt.catalogue import catalogue, lists
 from edgewatt.config.models import OptimizeSection, RunConfig, SweepConfig, ordering_section, stride_section
-from edgewatt.config.sections import Section, keys_of
 from edgewatt.names import PUBLIC
+from traces.base.schema import Section, keys_of
 
 
 def write(folder: Path) -> None:

@@ -147,7 +147,7 @@ def _as_setting(error: Any) -> str:
     if not any(parameter.name == "overrides" for parameter in getattr(command, "params", ())):
         return ""
     from edgewatt.config.models import RunConfig
-    from edgewatt.config.sections import keys_of
+    from traces.base.schema import keys_of
 
     return f": a configuration's key is set by -s {key}=..." if key in keys_of(RunConfig) else ""
 

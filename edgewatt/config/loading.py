@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from edgewatt.config.kinds import KINDS, registry
 from edgewatt.config.models import SYSTEM_KEYS, RunConfig, SystemFile
-from edgewatt.config.sections import elsewhere, known_keys, sections_in
 from traces.base.checks import is_whole
 from traces.base.document import (
-    MOST_PROBLEMS,
     Change,
     ConfigError,
     Document,
@@ -32,10 +30,9 @@ from traces.base.document import (
 from traces.base.errors import InputError, did_you_mean, printable, shown
 from traces.base.files import Stamp, need_regular, stamp_of
 from traces.base.resources import network_file, shipped_names, shipped_path
+from traces.base.schema import M, refusal, sections_in
 from traces.base.units import is_size, size_in_bytes
 from traces.layout.settings import MACHINE_LANES
-
-M = TypeVar("M", bound=BaseModel)
 
 _FILE_KEYS = ("network.file", "network.files", "network.labelled", "network.prune.calibration", "trace.file")
 _NAME_OR_FILE_KEYS = ("dram.part", "system", "bus", "caches", "technology", "base")  # files where they end in .yaml
@@ -258,28 +255,6 @@ def _read_once(path: Path, stamp: Stamp) -> Document:
     return read_with_paths(path)
 
 
-_WANTED = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "none_required": "nothing",
-    "finite_number": "a finite number",
-}
-_BOUNDS = {
-    "greater_than": ("gt", "must be more than"),
-    "greater_than_equal": ("ge", "must be at least"),
-    "less_than": ("lt", "must be less than"),
-    "less_than_equal": ("le", "must be at most"),
-}
-
-
 Known = dict[tuple[str, bytes], Any]
 """Key of a section and what it says, 1 apart from 1.0 and from true -> the valid section."""
 
@@ -300,75 +275,21 @@ def validate(model: type[M], document: Document, known: Known | None = None) -> 
     try:
         valid = model.model_validate({**new, **old} if old else data)
     except ValidationError as error:
-        data = {**data, **new} if old else data
-        problems = [(document.mark(loc, key=key), loc, text) for loc, key, text in _problems(data, error)]
-    else:
-        if known is not None:
-            known.update((what, getattr(valid, key)) for key, what in texts.items() if key not in old)
-        return valid
-    last = sorted(mark for mark, _, _ in problems)[:MOST_PROBLEMS][-1]  # shown: what was meant is not sought for more
-    raise ConfigError(
-        (mark, _unknown_key(model, data, loc, hint=mark <= last) if text is None else text)
-        for mark, loc, text in problems
-    )
+        document.data = {**data, **new} if old else data
+        raise refusal(model, document, error, lambda loc, text: text + _as_mapping(document, loc, text)) from None
+    if known is not None:
+        known.update((what, getattr(valid, key)) for key, what in texts.items() if key not in old)
+    return valid
 
 
-Problem = tuple[Loc, bool, str | None]
-"""Where it stands, whether its key is meant rather than its value, and what is wrong; None: the key is unknown."""
-
-
-def _problems(data: Any, error: ValidationError) -> list[Problem]:
-    by_loc: dict[Loc, list[dict[str, Any]]] = {}
-    for problem in error.errors(include_url=False):
-        loc, rest, value = _locate(data, problem["loc"])
-        by_loc.setdefault(loc, []).append({**problem, "rest": rest, "value": value})
-    # A union reports each of its members; what went deepest into the data says most, so ancestors' type errors go.
-    problems: list[Problem] = []
-    for loc, items in by_loc.items():
-        expected = [_WANTED[item["type"]] for item in items if item["type"] in _WANTED]
-        others = [item for item in items if item["type"] not in _WANTED]
-        if expected and not (others and any(item["type"] == "literal_error" for item in others) and len(items) > 1):
-            value = items[0]["value"]
-            problems.append((loc, False, _wrong_type(expected, value) + _as_mapping(loc, value)))
-        problems += [_one(loc, item, expected) for item in others]
-    return problems
-
-
-def _unknown_key(model: type[BaseModel], data: Any, loc: Loc, *, hint: bool) -> str:
-    text = f"unknown key {shown(loc[-1])}"
-    if not hint:
-        return text
-    known, present = known_keys(model, loc[:-1], data)
-    begun = {key for key in known - present if key.startswith(f"{loc[-1]}_")}  # size, where size_bytes is meant
-    meant = elsewhere(model, loc[-1], known) if not begun else ""
-    return text + (meant or did_you_mean(loc[-1], begun or known - present, known))
-
-
-def _one(loc: Loc, item: dict[str, Any], expected: list[str]) -> Problem:
-    kind, context, value = item["type"], item.get("ctx", {}), item["value"]
-    if kind == "extra_forbidden":
-        return loc, True, None
-    if kind == "missing":
-        missing = item["rest"][-1] if item["rest"] else "?"
-        return loc, True, f"missing key {shown(missing)}"
-    if kind == "literal_error":
-        names = [part.strip().strip("'") for part in context["expected"].replace(" or ", ", ").split(",")]
-        if not isinstance(value, str) or (expected and _as_number(value)):
-            return loc, False, _wrong_type([*expected, f"one of {', '.join(names)}"], value)
-        what = shown(next((step for step in reversed(loc) if isinstance(step, str)), ""))
-        return loc, False, f"{what} cannot be {shown(value)}{did_you_mean(value, names)}"
-    if kind in _BOUNDS:
-        key, text = _BOUNDS[kind]
-        return loc, False, f"{text} {context[key]}, not {shown(value)}"
-    message = str(context.get("error") or item["msg"]).removeprefix("Value error, ")
-    return loc, kind == "value_error" and isinstance(value, dict), " ".join(message.split())
-
-
-def _as_mapping(loc: Loc, value: Any) -> str:
+def _as_mapping(document: Document, loc: Loc, text: str) -> str:
     """Say how a network, a matrix or a DRAM part is written, where a name or a list of files stands alone."""
-    files = value if isinstance(value, list) else [value]
     key = loc[-1] if loc else None
-    if key not in ("network", "matrix", "dram") or not files or not all(isinstance(name, str) for name in files):
+    if key not in ("network", "matrix", "dram") or not text.startswith("expected "):
+        return ""
+    value = document.get(loc)
+    files = value if isinstance(value, list) else [value]
+    if not files or not all(isinstance(name, str) for name in files):
         return ""
     if key == "dram":
         return f" (write {{part: {files[0]}}})" if len(files) == 1 and len(files[0]) <= 40 else ""
@@ -409,46 +330,3 @@ def _words(model: type[BaseModel]) -> Iterator[str]:
                 yield from (word for word in typing.get_args(hint) if isinstance(word, str))
         for section in dict.fromkeys(sections_in((field.annotation, field.metadata), None)):
             yield from _words(section)
-
-
-def _as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _wrong_type(expected: list[str], value: Any) -> str:
-    due = " or ".join(dict.fromkeys(expected))
-    names = {dict: "a mapping", list: "a list", type(None): "nothing", bool: "true or false", str: "the text"}
-    what = names.get(type(value), "")
-    if isinstance(value, (str, int, float)):
-        what = f"{what} {shown(value)}".strip() if not isinstance(value, bool) else str(value).lower()
-    hint = ""
-    if isinstance(value, str) and "number" in due and _as_number(value):
-        hint = " (remove the quotes)"
-    elif isinstance(value, str) and "true" in due and value.lower() in ("yes", "no", "on", "off"):
-        hint = f" (write {'true' if value.lower() in ('yes', 'on') else 'false'})"
-    return f"expected {due}, not {what}{hint}"
-
-
-def _locate(data: Any, location: tuple[str | int, ...]) -> tuple[Loc, tuple[str | int, ...], Any]:
-    """Follow pydantic's location as far as the data goes; return the loc, the steps left over and the value there."""
-    loc: list[str | int] = []
-    rest: list[str | int] = []
-    for step in location:
-        if isinstance(step, int) and not isinstance(data, list):
-            continue  # a single value where a list may stand
-        if not rest and _has(data, step):
-            loc.append(step)
-            data = data[step]
-        elif isinstance(data, dict):
-            rest.append(step)
-    return tuple(loc), tuple(rest), data
-
-
-def _has(data: Any, step: str | int) -> bool:
-    if isinstance(data, dict):
-        return step in data
-    return isinstance(data, list) and isinstance(step, int) and step < len(data)

@@ -9,13 +9,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandle
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from edgewatt.config.kinds import AS_GIVEN
-from edgewatt.config.sections import KindChoice, Named, NamedFile, Section, section_for
+from edgewatt.config.sections import KindChoice, Named, NamedFile, section_for
 from edgewatt.config.source import READING
 from hwmodel.caches.spec import CacheSpec
 from hwmodel.dram.controller import ControllerSpec
 from hwmodel.fastmemory.scratchpad import ScratchpadSpec
 from hwmodel.machine import EngineSpec
 from traces.base.errors import InputError, shown, unknown_name
+from traces.base.schema import Section
 from traces.layout.settings import AUTO, BEST, BOTH_INT8, INT8, Layout
 from traces.networks.network import ACTIVATIONS
 from traces.readers.reader import reader_name

@@ -8,34 +8,18 @@ import re
 import types
 import typing
 from collections.abc import Mapping
-from functools import cache, cached_property, lru_cache
-from typing import Any, Self
+from functools import cache, lru_cache
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, ValidationError, ValidationInfo, create_model
+from pydantic import BaseModel, Field, GetJsonSchemaHandler, ValidationError, ValidationInfo, create_model
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from edgewatt.config.kinds import registry
 from traces.base.errors import InputError, unknown_name
 from traces.base.resources import shipped_names
+from traces.base.schema import Section, SectionChoice
 
 Extra = tuple[tuple[str, Any, Any], ...]  # (name, type, default) of further fields
-
-
-class Section(BaseModel):
-    """A mapping of a configuration: unknown keys and loose types are errors."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
-
-    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
-        return self
-
-    @cached_property
-    def plain(self) -> dict[str, Any]:
-        return self.model_dump()
-
-
-def keys_of(section: type[BaseModel]) -> dict[str, Any]:
-    return {field.alias or name: field for name, field in section.model_fields.items()}
 
 
 @cache
@@ -151,7 +135,7 @@ class NamedFile:
         return {"anyOf": [{"enum": names}, {"type": "string", "pattern": r"\.ya?ml$"}]}
 
 
-class KindChoice:
+class KindChoice(SectionChoice):
     """Annotation of a field that holds one kind of a registry: ``kind`` alone, or ``{kind: ..., parameter: ...}``."""
 
     def __init__(self, kind: str, extra: Extra = ()) -> None:
@@ -161,6 +145,13 @@ class KindChoice:
     def section(self, kind: str) -> type[Section]:
         entry = registry(self.kind)[kind]
         return _kind_section(entry.name, entry.parameters, entry.summary, self.extra)
+
+    def chosen(self, data: Any) -> list[type[BaseModel]]:
+        kind = data.get("kind") if isinstance(data, dict) else None
+        try:
+            return [self.section(kind)] if isinstance(kind, str) else []
+        except ValueError:
+            return []
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> CoreSchema:
         return core_schema.with_info_plain_validator_function(self._validate)
@@ -207,62 +198,3 @@ def _kind_section(kind: str, parameters: type | None, summary: str, extra: Extra
         fields: dict[str, Any] = {key: (hint, default) for key, hint, default in (tag, *extra)}
         return create_model(name, __base__=Section, __doc__=summary, **fields)
     return section_for(parameters, name=name, extra=(tag, *extra))
-
-
-def known_keys(model: Any, loc: tuple[str | int, ...], data: Any) -> tuple[set[str], set[str]]:
-    """Return the keys that the section at `loc` may have, and those that it has."""
-    hints: list[Any] = [model]
-    for step in loc:
-        data, above = data[step], data
-        if not isinstance(step, int):  # of a list, sections_in looks through it
-            sections = [section for hint in hints for section in sections_in(hint, above)]
-            known = [keys_of(section)[step] for section in sections if step in keys_of(section)]
-            hints = [(field.annotation, field.metadata) for field in known]
-    sections = [section for hint in hints for section in sections_in(hint, data)]
-    return {key for section in sections for key in keys_of(section)}, set(data or ())
-
-
-def sections_in(hint: Any, data: Any) -> list[type[BaseModel]]:
-    if isinstance(hint, tuple):  # (annotation, metadata) of a field
-        hint, metadata = hint
-        chosen = [section for item in metadata if isinstance(item, KindChoice) for section in _chosen(item, data)]
-        return chosen or sections_in(hint, data)
-    if isinstance(hint, type) and issubclass(hint, BaseModel):
-        return [hint]
-    if typing.get_origin(hint) is typing.Annotated:
-        return sections_in((hint.__origin__, hint.__metadata__), data)
-    if typing.get_origin(hint) in (list, typing.Union, types.UnionType):
-        return [section for inner in typing.get_args(hint) for section in sections_in(inner, data)]
-    return []
-
-
-def _chosen(choice: KindChoice, data: Any) -> list[type[BaseModel]]:
-    kind = data.get("kind") if isinstance(data, dict) else None
-    try:
-        return [choice.section(kind)] if isinstance(kind, str) else []
-    except ValueError:
-        return []
-
-
-def elsewhere(model: type[BaseModel], given: object, known: set[str]) -> str:
-    """Say where a key belongs that is known in another section; options of the command line are found, too."""
-    name = str(given).strip("-").replace("-", "_")
-    if name in known and name == given:
-        return ""
-    locs = [loc for loc in key_locs(model) if loc[-1] == name] or [
-        loc for loc in key_locs(model) if loc[-1].rpartition("_")[0] == name
-    ]
-    if not locs:
-        return ""
-    here = [repr(".".join(loc)) + " at the top" * (len(loc) == 1) for loc in locs]
-    return f" (did you mean {' or '.join(here[:3])}?)"
-
-
-@cache
-def key_locs(model: type[BaseModel]) -> tuple[tuple[str, ...], ...]:
-    locs: list[tuple[str, ...]] = []
-    for key, field in keys_of(model).items():
-        locs.append((key,))
-        for section in dict.fromkeys(sections_in((field.annotation, field.metadata), None)):
-            locs += [(key, *loc) for loc in key_locs(section)]
-    return tuple(locs)

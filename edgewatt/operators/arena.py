@@ -12,7 +12,7 @@ from pydantic import Field
 
 from edgewatt.config.kinds import origins_of
 from edgewatt.config.loading import validate
-from edgewatt.config.sections import Section, section_for
+from edgewatt.config.sections import section_for
 from edgewatt.operators.words import bank_summary, describe_banks, describe_placement
 from edgewatt.pages.arena import ArenaMap, BankShown, arena_page
 from reorder.operators.arena.allocate import allocate
@@ -26,6 +26,7 @@ from traces.base.document import read_document
 from traces.base.errors import InputError, unknown_name
 from traces.base.files import whole_file
 from traces.base.progress import left_of
+from traces.base.schema import Section
 
 
 def of_schedule(result: Schedule, placed: BankedPlacement | None = None) -> ArenaMap:

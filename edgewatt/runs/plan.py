@@ -22,7 +22,6 @@ from typing import Any
 from edgewatt.config.kinds import NAMED_BY, registry
 from edgewatt.config.loading import Known, as_document, base_of, changes_of, complete, validate
 from edgewatt.config.models import RunConfig, SweepConfig
-from edgewatt.config.sections import Section, keys_of
 from edgewatt.evaluation.costs import rows_in
 from edgewatt.results.record import canonical_json
 from edgewatt.runs.model import ADDED_FIELD, FILE, Point, build_machine, file_identity, part_identity, to_json
@@ -34,6 +33,7 @@ from traces.base.memory import claim
 from traces.base.registry import Entry
 from traces.base.reprs import OneLineRepr
 from traces.base.resources import outside_files, shipped_path
+from traces.base.schema import Section, keys_of
 
 MAX_POINTS = 1_000_000
 _POINT_BYTES = 8000  # of memory, with its configuration
@@ -185,7 +185,12 @@ def points_of(document: Document, known: Known | None = None) -> list[Point]:
     run, document = complete(document, known)
     total = math.prod(map(len, (run.onchip or (0,), run.orderings, run.layout, run.strides, run.formats)))
     claim(_POINT_BYTES * total, document.mark(()).file, f"a run of {total} points")
-    loc: tuple[str, ...] = ("dram", "overrides") if run.dram.overrides else ("dram", "part")
+    for key, overrides in (("part", {}), ("overrides", run.dram.overrides)):
+        try:
+            part_identity({"part": run.dram.part, "overrides": overrides})
+        except InputError as error:
+            raise _placed(document, ("dram", key), error) from None
+    loc: Loc = ("dram", "part")
     try:
         points = expand(run, document.pieces)
         loc = ("bus",) if "bus" in document.data else ("caches",)
@@ -193,8 +198,12 @@ def points_of(document: Document, known: Known | None = None) -> list[Point]:
     except ConfigError:
         raise
     except InputError as error:
-        raise ConfigError([(document.mark(loc), line) for line in str(error).splitlines()]) from None
+        raise _placed(document, loc, error) from None
     return points
+
+
+def _placed(document: Document, loc: Loc, error: InputError) -> ConfigError:
+    return ConfigError((document.mark(loc), line) for line in str(error).splitlines())
 
 
 def expand(run: RunConfig, pieces: Collection[tuple[str, str]] = ()) -> list[Point]:

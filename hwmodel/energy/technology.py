@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from traces.base.document import Document, Loc, Mark, dotted, read_document
-from traces.base.errors import InputError, did_you_mean, shown
+from traces.base.document import Document, Mark, read_document
+from traces.base.errors import InputError
 from traces.base.files import need_regular
 from traces.base.resources import shipped_path
 
@@ -174,105 +174,32 @@ def load_technology(technology: str | Path | Mapping[str, Any] | Technology) -> 
     """
     if isinstance(technology, Technology):
         return technology
+    from hwmodel.energy.technology_file import read_technology
+
     if isinstance(technology, Mapping):
-        return _Reading(Document(technology, values={(): Mark("technology")})).technology("technology")
-    name = str(technology)
-    path = Path(name) if name.endswith((".yaml", ".yml")) else shipped_path("onchip", name)
-    need_regular(path)
-    return _Reading(read_document(path)).technology(path.stem)
+        name, document = "technology", Document(dict(technology), values={(): Mark("technology")})
+    else:
+        given = str(technology)
+        path = Path(given) if given.endswith((".yaml", ".yml")) else shipped_path("onchip", given)
+        need_regular(path)
+        name, document = path.stem, read_document(path)
+    file = read_technology(document)
+    arithmetic, codec = file.multiply_add, file.codec
+    return Technology(
+        name=name,
+        technology_nm=file.technology_nm,
+        low=file.low,
+        high=file.high,
+        ram=tuple(SizeTable(**{"ways": 1, **dict(each)}) for each in file.ram),
+        cache=tuple(SizeTable(**dict(each)) for each in file.cache),
+        multiply_add={key: MultiplyAdd(**dict(each)) for key, each in arithmetic.__pydantic_extra__.items()},
+        arithmetic_low=arithmetic.low,
+        arithmetic_high=arithmetic.high,
+        source=f"{file.source}; {arithmetic.source}",
+        codec=Codec(codec.area_um2, codec.block_bytes, codec.low, codec.high) if codec else None,
+    )
 
 
 def _narrowest(tables: Sequence[SizeTable], access_bytes: float) -> SizeTable:
     fits = [table for table in tables if table.block_bytes >= access_bytes]
     return min(fits, key=lambda t: t.block_bytes) if fits else max(tables, key=lambda t: t.block_bytes)
-
-
-class _Reading:
-    def __init__(self, document: Document) -> None:
-        self.document = document
-
-    def technology(self, name: str) -> Technology:
-        about = self.section((), ("technology_nm", "low", "high", "ram", "cache", "multiply_add", "source"),
-                             ("description", "codec"))  # fmt: skip
-        arithmetic = self.section(("multiply_add",), ("source", "low", "high"), None)
-        return Technology(
-            name=name,
-            technology_nm=self.whole(("technology_nm",)),
-            low=self.number(("low",)),
-            high=self.number(("high",)),
-            ram=self.tables("ram", ()),
-            cache=self.tables("cache", ("ways",)),
-            multiply_add={
-                key: self.multiply_add(("multiply_add", key))
-                for key in arithmetic
-                if key not in ("source", "low", "high")
-            },
-            arithmetic_low=self.number(("multiply_add", "low")),
-            arithmetic_high=self.number(("multiply_add", "high")),
-            source=f"{about['source']}; {arithmetic['source']}",
-            codec=self.codec() if "codec" in about else None,
-        )
-
-    def section(self, loc: Loc, keys: Sequence[str], others: Sequence[str] | None = ()) -> Mapping[str, Any]:
-        """Return a mapping that has these keys; others: those that it may have, None for any."""
-        node = self.document.get(loc)
-        if not isinstance(node, Mapping):
-            raise self.wrong(loc, f"a mapping with {', '.join(keys)} is needed, not {shown(node)}")
-        for key in node if others is not None else ():
-            if key not in (*keys, *(others or ())):
-                raise self.wrong((*loc, key), f"unknown key {shown(key)}{did_you_mean(key, (*keys, *(others or ())))}")
-        if missing := [key for key in keys if key not in node]:
-            raise self.wrong(loc, f"missing key {missing[0]!r}")
-        return node
-
-    def wrong(self, loc: Loc, message: str) -> InputError:
-        return self.document.fail(loc, f"not a technology: {f'{dotted(loc)}: ' if loc else ''}{message}")
-
-    def number(self, loc: Loc) -> float:
-        value = self.document.get(loc)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise self.wrong(loc, f"a positive number is needed, not {shown(value)}")
-        try:
-            return float(value)
-        except OverflowError:
-            raise self.wrong(loc, f"{shown(value)} is too large") from None
-
-    def whole(self, loc: Loc) -> int:
-        value = self.number(loc)
-        if value != int(value):
-            raise self.wrong(loc, f"a whole number is needed, not {value}")
-        return int(value)
-
-    def list_of(self, loc: Loc) -> list[Loc]:
-        node = self.document.get(loc)
-        if not isinstance(node, list | tuple) or not node:
-            raise self.wrong(loc, f"a list is needed, not {shown(node)}")
-        return [(*loc, k) for k in range(len(node))]
-
-    def tables(self, of: str, keys: Sequence[str]) -> tuple[SizeTable, ...]:
-        figures = ("read_pj", "write_pj", "leakage_mw")
-        tables = []
-        for loc in self.list_of((of,)):
-            node = self.section(loc, ("block_bytes", "size_bytes", *figures, *keys), ("area_mm2",))
-            sizes = tuple(self.whole(each) for each in self.list_of((*loc, "size_bytes")))
-            if len(sizes) < 2 or list(sizes) != sorted(set(sizes)):
-                raise self.wrong((*loc, "size_bytes"), "two sizes or more are needed, ascending")
-            columns = []
-            for key in (*figures, *(["area_mm2"] if "area_mm2" in node else [])):
-                columns.append(tuple(self.number(each) for each in self.list_of((*loc, key))))
-                if len(columns[-1]) != len(sizes):
-                    raise self.wrong((*loc, key), f"{len(sizes)} figures are needed, one a size")
-            ways = self.whole((*loc, "ways")) if "ways" in keys else 1
-            tables.append(SizeTable(self.whole((*loc, "block_bytes")), ways, sizes, *columns))
-        return tuple(tables)
-
-    def multiply_add(self, loc: Loc) -> MultiplyAdd:
-        node = self.section(loc, ("product_pj", "sum_pj"), ("estimate",))
-        if not isinstance(estimate := node.get("estimate", False), bool):
-            raise self.wrong((*loc, "estimate"), f"true or false is needed, not {shown(estimate)}")
-        return MultiplyAdd(self.number((*loc, "product_pj")), self.number((*loc, "sum_pj")), estimate)
-
-    def codec(self) -> Codec:
-        self.section(("codec",), ("area_um2", "block_bytes", "low", "high"), ("source",))
-        area, low, high = (self.number(("codec", key)) for key in ("area_um2", "low", "high"))
-        return Codec(area, self.whole(("codec", "block_bytes")), low, high)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from hwmodel.part_readers.reader import CORE, PART_READERS, NumberSection, PartReader, Specification
-from hwmodel.parts.part_sections import Tree
+from traces.base.document import Document
 
 STANDARDS = {"HBM": "HBM1"}  # as we call them
 BEATS_PER_CLOCK = {"GDDR5": 4, "GDDR5X": 8, "GDDR6": 16}
@@ -30,8 +30,8 @@ def _recognises(data: Any) -> bool:
     return isinstance(data, dict) and isinstance(data.get("dram_structure"), dict)
 
 
-def _read(tree: Tree) -> Specification | None:
-    sizes, times, system = (NumberSection(tree, name) for name in ("dram_structure", "timing", "system"))
+def _read(document: Document) -> Specification | None:
+    sizes, times, system = (NumberSection(document, name) for name in ("dram_structure", "timing", "system"))
     protocol = sizes.text("protocol")
     wide, stacked = protocol in BEATS_PER_CLOCK, protocol.startswith("HBM")
     groups, banks = sizes.whole("bankgroups", default=2), sizes.whole("banks_per_group", default=2)
@@ -44,14 +44,14 @@ def _read(tree: Tree) -> Specification | None:
     added = times.whole("AL", default=0, least=0)
     latency, writing = (times.whole(name, default=12, least=0) for name in ("CL", "CWL"))
     opening = [times.whole(name, default=usual) for name, usual in OPENING[wide or stacked]]
-    if tree.problems or not (groups and banks and rows and columns and width and beats and megabytes and channels):
+    if document.problems or not (groups and banks and rows and columns and width and beats and megabytes and channels):
         return None
     assert bus and clock is not None and added is not None and latency is not None and writing is not None
     if clock == 0 or bus % width:
         if clock == 0:
-            tree.complain(("timing", "tCK"), "must be above 0")
+            document.complain(("timing", "tCK"), "must be above 0")
         else:
-            tree.complain(("system", "bus_width"), f"{bus} is not a multiple of device_width {width}")
+            document.complain(("system", "bus_width"), f"{bus} is not a multiple of device_width {width}")
         return None
     if sizes.taken("bankgroup_enable") is False:
         groups, banks = 1, groups * banks
@@ -76,26 +76,26 @@ def _read(tree: Tree) -> Specification | None:
         clocks["tRFCpb"] = per_bank
     specification = Specification(f"{protocol}-{1e3 * per_clock / clock:.0f}", STANDARDS.get(protocol, protocol),
                                   clock, organisation, clocks)  # fmt: skip
-    specification.order = _order(tree, system)
-    _currents(tree, specification)
+    specification.order = _order(document, system)
+    _currents(document, specification)
     specification.unused = sorted((sizes.left | times.left) - {"bankgroup_enable", "hbm_dual_cmd", "num_dies"})
-    return None if tree.problems else specification
+    return None if document.problems else specification
 
 
-def _order(tree: Tree, system: NumberSection) -> tuple[str, ...]:
+def _order(document: Document, system: NumberSection) -> tuple[str, ...]:
     text = str(system.taken("address_mapping") or "chrobabgraco")
     pairs = [text[k : k + 2] for k in range(0, len(text), 2)]
     if sorted(pairs) != sorted(FIELDS):
-        tree.complain(("system", "address_mapping"), f"must order ch ra bg ba ro co, not {text!r}")
+        document.complain(("system", "address_mapping"), f"must order ch ra bg ba ro co, not {text!r}")
         return ()
     return tuple(FIELDS[pair] for pair in reversed(pairs))
 
 
-def _currents(tree: Tree, spec: Specification) -> None:
+def _currents(document: Document, spec: Specification) -> None:
     """Take the file's currents; without a power section there are none."""
-    if "power" not in tree.data:
+    if "power" not in document.data:
         return
-    power = NumberSection(tree, "power")
+    power = NumberSection(document, "power")
     volts = power.number("VDD", required=False, whole=False)
     for ours, usual in {**CURRENTS, "IDD5PB": None, "IDD6": None}.items():
         value = power.number("IDD6x" if ours == "IDD6" else ours, required=False, whole=False)

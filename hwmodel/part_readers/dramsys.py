@@ -9,7 +9,7 @@ from typing import Any
 
 from hwmodel.part_readers.reader import BASES, PART_READERS, NumberSection, PartReader, Specification
 from hwmodel.parts.part_file import load_part
-from hwmodel.parts.part_sections import Tree
+from traces.base.document import Document
 
 TIMING = {
     "RL": ("RL", "CL"), "WL": ("WL",), "tRCD": ("RCD", "RCDRD", "RCD_L"), "tRCD_write": ("RCDWR",),
@@ -34,11 +34,11 @@ def _recognises(data: Any) -> bool:
     return isinstance(data, dict) and isinstance(data.get("memspec"), dict)
 
 
-def _read(tree: Tree) -> Specification | None:
-    top = NumberSection(tree, "memspec")
+def _read(document: Document) -> Specification | None:
+    top = NumberSection(document, "memspec")
     standard, name = top.text("memoryType"), top.text("memoryId")
-    sizes = NumberSection(tree, "memspec", "memarchitecturespec")
-    times = NumberSection(tree, "memspec", "memtimingspec")
+    sizes = NumberSection(document, "memspec", "memarchitecturespec")
+    times = NumberSection(document, "memspec", "memtimingspec")
     groups, stacks = sizes.whole("nbrOfBankGroups", default=1), sizes.whole("nbrOfStacks", default=1)
     banks, channels = sizes.whole("nbrOfBanks"), sizes.whole("nbrOfChannels", default=1)
     pseudo, ranks = sizes.whole("nbrOfPseudoChannels", default=1), sizes.whole("nbrOfRanks", default=1)
@@ -56,15 +56,15 @@ def _read(tree: Tree) -> Specification | None:
     if reading or after_burst:
         timing["tRTP"] = reading or burst + (after_burst or 0)
     else:
-        tree.complain(("memspec", "memtimingspec"), "RTP is missing (or RBTP, counted from the end of the burst)")
+        document.complain(("memspec", "memtimingspec"), "RTP is missing (or RBTP, counted from the end of the burst)")
     turn = times.whole("RTW", default=0, least=0)
     if turn and "RL" in timing and "WL" in timing:
         timing["turnaround"] = max(turn - (timing["RL"] + burst - timing["WL"]), 0)
-    if tree.problems or None in (groups, stacks, banks, channels, pseudo, ranks, *rest.values()):
+    if document.problems or None in (groups, stacks, banks, channels, pseudo, ranks, *rest.values()):
         return None
     assert groups and stacks and banks and channels and pseudo and ranks and tck_ns
     if banks % groups or groups % stacks:
-        tree.complain(
+        document.complain(
             ("memspec", "memarchitecturespec"),
             f"{banks} banks do not divide into {groups} groups in {stacks} stacks",
         )
@@ -79,7 +79,7 @@ def _read(tree: Tree) -> Specification | None:
     spec = Specification(name or "imported", standard, tck_ns, organisation, timing)
     spec.unused = sorted(times.left | sizes.left)
     if "mempowerspec" in top.data and standard in BASES:
-        _currents(tree, spec, milliamperes="tCK" not in times.data)
+        _currents(document, spec, milliamperes="tCK" not in times.data)
     return spec
 
 
@@ -87,14 +87,14 @@ def _clock(times: NumberSection) -> float | None:
     seconds = times.number("tCK", required="clkMhz" not in times.data, whole=False)
     mhz = times.number("clkMhz", required=False, whole=False)
     if seconds == 0 or mhz == 0:
-        times.tree.complain(times.keys, "the clock must be above 0")
+        times.document.complain(times.keys, "the clock must be above 0")
         return None
     return 1e9 * seconds if seconds else 1e3 / mhz if mhz else None
 
 
-def _currents(tree: Tree, spec: Specification, *, milliamperes: bool) -> None:
+def _currents(document: Document, spec: Specification, *, milliamperes: bool) -> None:
     """Take the currents where the file has all of them, on the rails that the base part knows; I/O rails are wires'."""
-    power = NumberSection(tree, "memspec", "mempowerspec")
+    power = NumberSection(document, "memspec", "mempowerspec")
     rails = load_part(BASES[spec.standard]).currents.rails
     number_of = {"vdd1": "1", "vdd2": "2", "vdd2h": "2h", "vdd2l": "2l", "vdd": "", "vpp": ""}
     scale = 1.0 if milliamperes else 1e3

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from hwmodel.part_readers.reader import PART_READERS, NumberSection, PartReader, Specification
-from hwmodel.parts.part_sections import Tree
+from traces.base.document import Document, Loc
 
 TIMING = {
     "RL": ("nCL", "nRL"), "WL": ("nCWL", "nWL"), "tRCD": ("nRCD", "nRCDRD", "nRCDr"), "tRCD_write": ("nRCDWR", "nRCDw"),
@@ -64,14 +64,14 @@ EXPORTED = {
 }
 
 
-def _place(data: Any, depth: int = 0) -> tuple[str, ...] | None:
+def _place(data: Any, depth: int = 0) -> Loc | None:
     """Return where the first DRAM section is."""
     if isinstance(data, dict) and {"impl", "org", "timing"} <= set(data):
         return ()
     inside = data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ()
     for key, node in inside if depth < 5 else ():
         if (found := _place(node, depth + 1)) is not None:
-            return (str(key), *found)
+            return (key, *found)
     return None
 
 
@@ -79,19 +79,16 @@ def _recognises(data: Any) -> bool:
     return _place(data) is not None
 
 
-def _named(tree: Tree) -> Tree | None:
-    """Return the DRAM section as a tree of its own, with an export's lists as names and numbers."""
-    keys = _place(tree.data)
-    if keys is None:
-        tree.complain((), "no DRAM section with impl, org and timing")
+def _named(document: Document) -> Document | None:
+    """Return the DRAM section as a document of its own, with an export's lists as names and numbers."""
+    loc = _place(document.data)
+    if loc is None:
+        document.complain((), "no DRAM section with impl, org and timing")
         return None
-    node, channels = tree.data, 1
-    for key in keys:
-        channels = max(channels, len(node)) if isinstance(node, list) else channels
-        node = node[int(key) if isinstance(node, list) else key]
-    positions = {loc[len(keys) :]: at for loc, at in tree.positions.items() if loc[: len(keys)] == keys}
-    own = Tree(dict(node), positions, tree.where)
-    own.problems = tree.problems
+    channels = max([1, *(len(node) for k in range(len(loc)) if isinstance(node := document.get(loc[:k]), list))])
+    part = document.at(loc)
+    own = Document(dict(part.data), part.keys, part.values, problems=document.problems)
+    node = part.data
     org, timing = node["org"], node["timing"]
     if isinstance(timing, list) and isinstance(org, dict) and isinstance(org.get("count"), list):
         if node["impl"] not in EXPORTED:
@@ -114,18 +111,18 @@ def _named(tree: Tree) -> Tree | None:
     return own
 
 
-def _read(tree: Tree) -> Specification | None:
-    own = _named(tree)
+def _read(document: Document) -> Specification | None:
+    own = _named(document)
     if own is None:
         return None
-    tree = own
-    standard = NumberSection(tree).text("impl")
-    org, timing = (_written_out(tree, name) for name in ("org", "timing"))
+    document = own
+    standard = NumberSection(document).text("impl")
+    org, timing = (_written_out(document, name) for name in ("org", "timing"))
     if org is None or timing is None:
         return None
     clock_ps, rate = timing.number("tCK_ps", whole=False, least=1), timing.number("rate", least=1)
     for name in [key for key, value in timing.data.items() if value == -1]:
-        tree.complain((*timing.keys, name), "is -1, which Ramulator fills in from its tables: export the number")
+        document.complain((*timing.keys, name), "is -1, which Ramulator fills in from its tables: export the number")
     beats_per_clock = round(rate * clock_ps / 1e6) if clock_ps and rate else 0
     burst_clocks = timing.whole("nBL", "nBL_min")
     times = timing.timing(TIMING, NEEDED)
@@ -135,13 +132,13 @@ def _read(tree: Tree) -> Specification | None:
         ("bank_groups", "bankgroup"),
     )}  # fmt: skip
     rest = {name: org.whole(key) for name, key in (("banks_per_group", "bank"), ("rows", "row"), ("columns", "column"))}
-    if tree.problems or not (dq and clock_ps and burst_clocks) or None in (*sizes.values(), *rest.values()):
+    if document.problems or not (dq and clock_ps and burst_clocks) or None in (*sizes.values(), *rest.values()):
         return None
     if beats_per_clock not in (1, 2, 4, 8, 16):
-        tree.complain(timing.keys, f"rate {rate:g} and tCK_ps {clock_ps:g} give {beats_per_clock} beats in a clock")
+        document.complain(timing.keys, f"rate {rate:g} and tCK_ps {clock_ps:g} give {beats_per_clock} beats in a clock")
         return None
     if width and width % dq:
-        tree.complain((*org.keys, "channel_width"), f"{width} is not a multiple of dq {dq}")
+        document.complain((*org.keys, "channel_width"), f"{width} is not a multiple of dq {dq}")
         return None
     number = {name: value or 1 for name, value in (sizes | rest).items()}
     organisation = {
@@ -158,11 +155,11 @@ def _read(tree: Tree) -> Specification | None:
     return specification
 
 
-def _written_out(tree: Tree, *keys: str) -> NumberSection | None:
+def _written_out(document: Document, *keys: str) -> NumberSection | None:
     """Return a section that holds numbers; one that only names a preset is refused."""
-    section = NumberSection(tree, *keys)
+    section = NumberSection(document, *keys)
     if set(section.data) == {"preset"}:
-        tree.complain(
+        document.complain(
             keys, f"names the preset {section.data['preset']!r} alone, which is a table inside Ramulator: write it out"
         )
         return None

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from hwmodel.parts.part import Part
-from hwmodel.parts.part_file import load_part, read_tree
-from hwmodel.parts.part_sections import Tree
-from traces.base.errors import InputError, did_you_mean
+from hwmodel.parts.part_file import load_part
+from traces.base.document import Document, read_document
+from traces.base.errors import InputError, did_you_mean, shown
 from traces.base.registry import Registry
 
 # The shipped part that an imported one takes what its file does not say from, by memory standard.
@@ -47,13 +47,13 @@ class Specification:
 
 @dataclass(frozen=True)
 class PartReader:
-    """recognises(data): whether a file's plain data are of this format. read(tree): what they say.
+    """recognises(data): whether a file's plain data are of this format. read(document): what they say.
 
-    `read` complains to the tree about what is wrong and returns None where too much is.
+    `read` complains to the document about what is wrong and returns None where too much is.
     """
 
     recognises: Callable[[Any], bool]
-    read: Callable[[Tree], Specification | None]
+    read: Callable[[Document], Specification | None]
 
 
 PART_READERS: Registry[PartReader] = Registry(
@@ -64,9 +64,14 @@ PART_READERS: Registry[PartReader] = Registry(
 class NumberSection:
     """One mapping of a file whose numbers are taken by name; what is not taken is reported as unused."""
 
-    def __init__(self, tree: Tree, *keys: str) -> None:
-        self.tree, self.keys = tree, keys
-        self.data = tree.section(*keys)
+    def __init__(self, document: Document, *keys: str) -> None:
+        self.document, self.keys = document, keys
+        node: Any = document.data
+        for key in keys:
+            node = node.get(key) if isinstance(node, dict) else None
+        if not isinstance(node, dict):
+            document.complain(keys, "this section is missing" if node is None else "must be a mapping of constants")
+        self.data: dict[str, Any] = node if isinstance(node, dict) else {}
         self.left = set(self.data)
 
     def taken(self, name: str) -> Any:
@@ -76,21 +81,25 @@ class NumberSection:
 
     def text(self, name: str) -> str:
         """Return a text, '' with a complaint where it is none."""
-        self.left.discard(name)
-        return self.tree.text(*self.keys, name)
+        text = self.taken(name)
+        if not isinstance(text, str | None):
+            self.document.complain((*self.keys, name), f"must be text, not {shown(text)}")
+        return text if isinstance(text, str) else ""
 
     def number(self, *names: str, required: bool = True, whole: bool = True, least: float = 0) -> float | None:
         """Return the number of the first of the names that is there; all of them count as taken."""
+        from traces.base.schema import number_of
+
         for name in names:
             if name in self.data:
                 self.left -= set(names)
-                value = self.tree.number((*self.keys, name), self.data[name], least, whole)
-                if value is not None and value > LARGEST:
-                    self.tree.complain((*self.keys, name), f"must be at most 2^48, not {value:g}")
+                try:
+                    return number_of(self.data[name], least, LARGEST, whole=whole)
+                except InputError as error:
+                    self.document.complain((*self.keys, name), str(error))
                     return None
-                return value
         if required:
-            self.tree.complain(
+            self.document.complain(
                 self.keys, f"{names[0]} is missing{' (or ' + ', '.join(names[1:]) + ')' if names[1:] else ''}"
             )
         return None
@@ -131,10 +140,10 @@ def import_part(
     base: the shipped part or part file to extend (default: one of the same standard). Raises InputError naming file,
     line and column of everything that is missing, no number, out of range or contradicts something else.
     """
-    tree = read_tree(Path(path), ini_as_yaml if Path(path).suffix.lower() == ".ini" else None)
-    reader = _reader(tree, format)
-    given = reader.read(tree)
-    tree.finish()
+    document = read_document(Path(path), ini_as_yaml if Path(path).suffix.lower() == ".ini" else None)
+    reader = _reader(document, format)
+    given = reader.read(document)
+    document.finish()
     assert given is not None
     if base is None and given.standard not in BASES:
         raise InputError(
@@ -163,13 +172,13 @@ def import_part(
         raise InputError("\n".join(lines)) from error
 
 
-def _reader(tree: Tree, format: str | None) -> PartReader:
+def _reader(document: Document, format: str | None) -> PartReader:
     if format is not None:
         return PART_READERS[format].item
     for entry in PART_READERS.loadable().values():
-        if entry.item.recognises(tree.data):
+        if entry.item.recognises(document.data):
             return entry.item
-    raise InputError(f"{tree.where}: no memory specification of a known format ({', '.join(PART_READERS)})")
+    raise InputError(f"{document.mark(()).file}: no memory specification of a known format ({', '.join(PART_READERS)})")
 
 
 def _part_data(given: Specification, base_name: str, base: Part, name: str, file: str) -> dict[str, Any]:

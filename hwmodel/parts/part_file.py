@@ -5,13 +5,12 @@ The schema is documented in docs/concepts/dram-parts.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from hwmodel.parts.part import Part
-from hwmodel.parts.part_sections import Tree, build
-from traces.base.document import read_document
+from traces.base.document import Document, Mark, locs_in, read_document
 from traces.base.errors import InputError, did_you_mean, shown
 from traces.base.files import Stamp, stamp_of
 from traces.base.resources import shipped_names, shipped_path
@@ -26,18 +25,21 @@ def load_part(part: str | Path | Mapping[str, Any] | Part) -> Part:
     if isinstance(part, Part):
         return part
     if isinstance(part, Mapping):
-        return _built(Tree(_plain(part), {}, f"part {part.get('name', '(mapping)')!r}"))
+        mark = Mark(f"part {part.get('name', '(mapping)')!r}")
+        data = _plain(part)
+        marks = dict.fromkeys(locs_in(data), mark)
+        return _built(_extended(Document(data, marks, marks), Path(), []))
     if isinstance(part, str) and "+" in part and not Path(part).is_file():
         base, *options = part.split("+")
         return load_part({"extends": base, "name": part, "with": options})
     key = part if _is_shipped(part) else Path(part).absolute()
     stamps, loaded = _LOADED.get(key, ({}, None))
     if loaded is None or any(_stamp(each) != stamp for each, stamp in stamps.items()):
-        tree = read_tree(_find(part))
-        loaded = _built(tree)
+        files: list[Path] = []
+        loaded = _built(_read(_find(part), files))
         if len(_LOADED) >= _MOST_KEPT:
             _LOADED.clear()
-        _LOADED[key] = {each: _stamp(each) for each in tree.files}, loaded
+        _LOADED[key] = {each: _stamp(each) for each in files}, loaded
     return loaded
 
 
@@ -70,24 +72,36 @@ def _find(part: str | Path) -> Path:
     return path
 
 
-def _extend(tree: Tree, seen: tuple[str, ...] = ()) -> None:
-    """Fill a tree with what its base part holds; a constant given again replaces the base's."""
-    base_name = tree.data.pop("extends", None)
-    if base_name is None:
-        _choose(tree)
-        return
-    if not isinstance(base_name, str) or base_name in seen or len(seen) > 8:
-        tree.complain(("extends",), f"must be the name or path of another part, not {shown(base_name)}")
-        tree.finish()
-    folder = Path(tree.where).parent if tree.positions else Path()
-    local = folder / base_name if base_name.endswith((".yaml", ".yml")) else None
-    base = read_tree(local if local is not None and local.is_file() else _find(base_name))
-    _extend(base, (*seen, base_name))
-    tree.files += base.files
-    tree.problems += base.problems
+def _read(path: Path, files: list[Path], seen: tuple[str, ...] = ()) -> Document:
+    files.append(path)
+    document = read_document(path)
+    if not isinstance(document.data, dict):
+        raise document.fail((), "a part file is a mapping (see docs/concepts/dram-parts.md)")
+    return _extended(document, path.parent, files, seen)
 
-    tree.data = _merge(base.data, tree.data)
-    _choose(tree)
+
+def _extended(document: Document, folder: Path, files: list[Path], seen: tuple[str, ...] = ()) -> Document:
+    """Return a part laid over its base part, with its options; a constant given again replaces the base's.
+
+    folder: that paths are relative to. files: those read are added. seen: what extends it.
+    """
+    base_name = document.data.pop("extends", None)
+    if base_name is not None:
+        if not isinstance(base_name, str) or base_name in seen or len(seen) > 8:
+            document.complain(("extends",), f"must be the name or path of another part, not {shown(base_name)}")
+            document.finish()
+        own = base_name.endswith((".yaml", ".yml")) and (folder / base_name).is_file()
+        base = _read(folder / base_name if own else _find(base_name), files, (*seen, base_name))
+        document = _laid(base, document)
+    _choose(document)
+    return document
+
+
+def _laid(below: Document, above: Document) -> Document:
+    below.data = _merge(below.data, above.data)
+    below.keys |= above.keys
+    below.values |= above.values
+    return below
 
 
 def _merge(below: Any, above: Any) -> Any:
@@ -110,35 +124,37 @@ def _merge(below: Any, above: Any) -> Any:
     return data
 
 
-def _choose(tree: Tree) -> None:
+def _choose(document: Document) -> None:
     """Lay the chosen options (`with`) over the part: each is a piece of a part file.
 
     One with a question mark behind its name is taken where the part has it.
     """
-    chosen, options = tree.data.pop("with", []), tree.data.get("options", {})
+    chosen, options = document.data.pop("with", []), document.data.get("options", {})
     if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
-        tree.complain(("with",), f"must be a list of options of the part, not {shown(chosen)}")
+        document.complain(("with",), f"must be a list of options of the part, not {shown(chosen)}")
         return
     has = options if isinstance(options, dict) else {}
     chosen = [name.removesuffix("?") for name in chosen if not name.endswith("?") or name[:-1] in has]
     seen: set[str] = set()
     for name in chosen:
         if name in seen:
-            tree.complain(("with",), f"option {name!r} is given twice")
-        elif not isinstance(options, dict) or not isinstance(options.get(name), dict):
-            known = options if isinstance(options, dict) else {}
-            tree.complain(("with",), f"the part has no option {name!r}{did_you_mean(name, list(known))}")
-        elif set(options[name]) & {"extends", "with", "options", "name"}:
-            tree.complain(("options", name), "an option changes constants, not extends, with, options or name")
+            document.complain(("with",), f"option {name!r} is given twice")
+        elif not isinstance(has.get(name), dict):
+            document.complain(("with",), f"the part has no option {name!r}{did_you_mean(name, list(has))}")
+        elif set(has[name]) & {"extends", "with", "options", "name"}:
+            document.complain(("options", name), "an option changes constants, not extends, with, options or name")
         else:
-            tree.data = _merge(tree.data, options[name])
+            piece = document.at(("options", name))
+            piece.values[()] = document.mark(())
+            _laid(document, piece)
         seen.add(name)
 
 
-def _built(tree: Tree) -> Part:
-    _extend(tree)
-    tree.data.pop("options", None)
-    return build(tree)
+def _built(document: Document) -> Part:
+    from hwmodel.parts.part_sections import build
+
+    document.data.pop("options", None)
+    return build(document)
 
 
 def _plain(node: Any, depth: int = 0) -> Any:
@@ -147,17 +163,3 @@ def _plain(node: Any, depth: int = 0) -> Any:
     if isinstance(node, Mapping):
         return {str(key): _plain(value, depth + 1) for key, value in node.items()}
     return list(node) if isinstance(node, tuple) else node
-
-
-def read_tree(path: Path, as_yaml: Callable[[str], str] | None = None) -> Tree:
-    """Read a part file, with the position of every key. Raises InputError naming file, line and column.
-
-    as_yaml: turns the text of another format into YAML, line by line.
-    """
-    document = read_document(path, as_yaml)
-    if not isinstance(document.data, dict):
-        raise InputError(f"{path}: a part file is a mapping (see docs/concepts/dram-parts.md)")
-    positions = {tuple(map(str, loc)): (mark.line, mark.column) for loc, mark in document.keys.items()}
-    tree = Tree(document.data, positions, str(path))
-    tree.files = (path,)
-    return tree

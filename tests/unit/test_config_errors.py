@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from edgewatt.config import loading
 from edgewatt.config.loading import changes_of, complete, read_with_paths
-from edgewatt.config.sections import known_keys
 from edgewatt.runs.plan import load_sweep
+from traces.base import schema
 from traces.base.document import ConfigError
+from traces.base.schema import known_keys
 
 GOOD = """\
 network: {generate: {kind: random-layered, n_layers: 3, width: 8, density: 0.5}}
@@ -150,7 +150,7 @@ def test_very_many_problems_are_counted(tmp_path: Path, words: str) -> None:
 def test_what_was_meant_is_sought_for_the_keys_that_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was for each of 30,000 unknown keys: 46 s."""
     sought = []
-    monkeypatch.setattr(loading, "known_keys", lambda *at: sought.append(at) or known_keys(*at))
+    monkeypatch.setattr(schema, "known_keys", lambda *at: sought.append(at) or known_keys(*at))
     found = problems(tmp_path, GOOD + "".join(f"fast_memry{k}: 1\n" for k in range(1000)))
     assert len(sought) == 50
     assert found[:50] == [
@@ -181,3 +181,18 @@ def test_a_folder_without_a_network_is_not_read(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(Path, "rglob", lambda *_: pytest.fail("walked"))
     (said,) = problems(tmp_path, "network: {file: .}")
     assert "holds no layer files" in said
+
+
+@pytest.mark.parametrize("name", ["lpddr4-320", "mine.yaml"])
+def test_a_part_that_is_none_is_told_of_where_it_is_named(tmp_path: Path, name: str) -> None:
+    """Not where the system has what it changes of its own part."""
+    (said,) = problems(tmp_path, GOOD + "system: edge\n", (f"dram.part={name}",))
+    assert said.startswith(f"-s dram.part={name}: ") and ("did you mean 'lpddr4-3200'" in said or "no such" in said)
+
+
+def test_a_wrong_constant_among_overrides_is_told_of_there(tmp_path: Path) -> None:
+    wrong = "dram:\n  overrides: {timing: {tRP_ns: {value: '18', source: mine}, tRAS_nss: {value: 1, source: mine}}}\n"
+    assert problems(tmp_path, GOOD + wrong) == [
+        "run.yaml:5:14: part 'lpddr4-3200': timing.tRP_ns: expected a number, not the text '18' (remove the quotes)",
+        "run.yaml:5:14: part 'lpddr4-3200': timing: unknown key 'tRAS_nss' (did you mean 'tRAS_ns'?)",
+    ]

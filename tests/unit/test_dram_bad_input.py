@@ -32,14 +32,22 @@ def test_shipped_parts_load_and_say_what_is_estimated(name):
             ":30:3: timing.tRC_cycles: tRC 96 is shorter than tRAS + tRP",
         ),
         ("tREFI_cycles: {value: 6246", "tREFI_cycles: {value: 448", "refresh interval 448 is not longer"),
-        ("  tRTP_cycles:", "  tRTPP_cycles:", "timing.tRTPP_cycles: unknown key (did you mean 'tRTP_cycles'?)"),
+        (
+            "  tRTP_cycles:",
+            "  tRTPP_cycles:",
+            ":36:3: timing: unknown key 'tRTPP_cycles' (did you mean 'tRTP_cycles'?)",
+        ),
         ("tFAW_ns: {value: 40, source:", "tFAW_ns: {value: 40, sauce:", "has no source"),
         ("tFAW_ns: {value: 40,", "tFAW_ns: {value: '40',", "remove the quotes"),
         ("tFAW_ns: {value: 40,", "tFAW_ns: {value: -1,", "must be at least 0"),
         ("tFAW_ns: {value: 40,", "tFAW_ns: {value: 1e999,", "finite"),
         ("columns: {value: 1024", "columns: {value: 1023", "power of two"),
         ("row:16", "row:15", "field 'row' has 15 bits, but the part has 65536"),
-        ("termination: vssq", "termination: vsq", "must be vssq, vddq or none"),
+        (
+            "termination: vssq",
+            "termination: vsq",
+            ":77:16: interface: 'termination' cannot be 'vsq' (did you mean 'vssq'?)",
+        ),
         ("IDD0_mA: {vdd1: 1.75, vdd2: 22.5", "IDD0_mA: {vdd1: 1.75, vdd2: 2", "draws less power than the background"),
         ("name: lpddr4-3200", "name: a\nname: b", "appears twice"),
         ("name: lpddr4-3200", "name: [", "not YAML"),
@@ -64,7 +72,8 @@ def test_wires_and_their_beats_have_a_most(tmp_path, wires, name):
     file.write_text(f"extends: hbm3\ninterface: {{wires: {{{wires}: {{{name}: {{value: 2147483647, source: x}}}}}}}}\n")
     with pytest.raises(InputError) as caught:
         load_part(file)
-    said = f"part.yaml:2:{22 + len(wires) + 2}: interface.wires.{wires}.{name}: must be at most 4096, not 2147483647"
+    column = len(f"interface: {{wires: {{{wires}: {{{name}: {{value: ") + 1
+    said = f"part.yaml:2:{column}: interface.wires.{wires}.{name}: must be at most 4096, not 2147483647"
     assert str(caught.value).endswith(said)
 
 
@@ -85,7 +94,51 @@ def test_all_problems_at_once_and_from_a_mapping():
     with pytest.raises(InputError) as caught:
         load_part({"extends": "lpddr4-3200", "timming": {}, "timing": {"tRP_ns": made("18"), "tRAS_ns": {"value": 1}}})
     lines = str(caught.value).splitlines()
-    assert len(lines) >= 3 and "did you mean 'timing'" in lines[0]
+    assert len(lines) == 3 and "unknown key 'timming' (did you mean 'timing'?)" in lines[2]
+
+
+def test_mistakes_in_two_files_are_each_told_of_where_they_are(tmp_path):
+    base, mine = tmp_path / "base.yaml", tmp_path / "mine.yaml"
+    base.write_text(shipped_text().replace("tFAW_ns: {value: 40,", "tFAW_ns: {value: '40',"))
+    mine.write_text("extends: base.yaml\nwith: [slow]\noptions:\n  slow: {clock: {tCK_ns: {value: 0, source: x}}}\n")
+    with pytest.raises(InputError) as caught:
+        load_part(mine)
+    line = 1 + next(k for k, text in enumerate(base.read_text().splitlines()) if "tFAW_ns" in text)
+    assert str(caught.value).splitlines() == [
+        f"{base}:{line}:20: timing.tFAW_ns: expected a number, not the text '40' (remove the quotes)",
+        f"{mine}:4:34: clock.tCK_ns: must be at least 0.001, not 0",
+    ]
+
+
+def test_what_contradicts_the_base_is_told_of_in_the_own_file(tmp_path):
+    (tmp_path / "mine.yaml").write_text("extends: lpddr4-3200\ntiming:\n  tRAS_ns: {value: 60, source: x}\n")
+    with pytest.raises(InputError, match=r"mine.yaml:2:1: timing.tRC_cycles: tRC 97 is shorter than tRAS"):
+        load_part(tmp_path / "mine.yaml")
+
+
+@pytest.mark.parametrize(
+    ("key", "section", "message"),
+    [
+        ("timing", {"tFAW_ns": made(10**400)}, "timing.tFAW_ns: expected a number"),
+        ("timing", {"tFAW_cycles": made(10**400)}, "timing.tFAW_cycles: must be at most"),
+        ("timing", {"tFAW_cycles": made(True)}, "timing.tFAW_cycles: expected a whole number, not true"),
+        ("timing", {"tFAW_cycles": made(40.5)}, "timing.tFAW_cycles: expected a whole number, not 40.5"),
+        ("timing", {"tFAW_ns": 40}, "timing.tFAW_ns: write {value: NUMBER, source: WHERE IT COMES FROM}"),
+        ("currents", {"IDD0_mA": 5}, "currents.IDD0_mA: write {vdd1: NUMBER, vdd2: NUMBER, source: WHERE"),
+        ("currents", {f"rail{k}_V": made(1) for k in range(7)}, "currents: unknown key 'rail6_V'"),
+        ("currents", {"IDD2N_mA": None}, "currents: missing key 'IDD2N_mA'"),
+        (
+            "interface",
+            {"cells": {"beats": [], "source": "x"}},
+            "interface.cells.beats: List should have",
+        ),
+        ("interface", {"wires": {"dq": {"runs": "often"}}}, "interface.wires.dq: 'runs' cannot be 'often'"),
+    ],
+)
+def test_sections_with_a_mistake(key, section, message):
+    with pytest.raises(InputError) as caught:
+        load_part({"extends": "lpddr4-3200", "name": "mine", key: section})
+    assert any(text.startswith(message) for _, text in caught.value.problems)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +147,7 @@ def test_all_problems_at_once_and_from_a_mapping():
         ("lpddr4-320", "did you mean 'lpddr4-3200'"),
         ("nowhere/part.yaml", "no such part file"),
         ({"extends": "lpddr4-3200", "address_map": made("offset:5 column:6 bank:3 row:17")}, "row"),
-        ({"name": "empty"}, "this section is missing"),
+        ({"name": "empty"}, "missing key 'clock'"),
     ],
 )
 def test_parts_that_are_none(part, message):

@@ -90,9 +90,9 @@ def test_a_scaled_capacitance_scales_edges_only():
     ("change", "message"),
     [
         ({"range": [0.6, 1.5], "estimate": False}, "only estimated currents and capacitances have one"),
-        ({"range": [1.2, 1.5], "estimate": True}, "from a factor up to 1 to one from 1 on"),
+        ({"range": [1.2, 1.5], "estimate": True}, "one up to 1 and one from 1 on"),
         ({"range": [0.6], "estimate": True}, "must be two factors"),
-        ({"range": [0.6, True], "estimate": True}, "must be two factors"),
+        ({"range": [0.6, True], "estimate": True}, "range.1: expected a number, not true"),
         ({"ragne": [0.6, 1.5], "estimate": True}, "did you mean 'range'"),
     ],
 )

@@ -32,7 +32,10 @@ OTHER_WORDS = {  # file -> what is compared there, as a pattern of the source, a
     "hwmodel/fastmemory/iomodel.py": (r"policy", "the I/O model's three evictions, which define it"),
     "hwmodel/parts/burst_cells.py": (r"dbi", "what a part inverts for"),
     "hwmodel/parts/part.py": (r"self\.termination", "how a part ends its wires"),
-    "hwmodel/parts/part_sections.py": (r"termination|dbi", "how a part ends its wires, and what it inverts for"),
+    "hwmodel/parts/part_sections.py": (
+        r"termination|section\.dbi",
+        "how a part ends its wires, and what it inverts for",
+    ),
     "hwmodel/processor/export_c.py": (r"dtype", "number types of a C compiler"),
     "hwmodel/processor/inference.py": (r"algorithm|(self\.)?dtype", "algorithms and number types of the kernels"),
     "reorder/tuples/files.py": (

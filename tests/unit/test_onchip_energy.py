@@ -218,7 +218,7 @@ def test_bad_files(tmp_path: Path) -> None:
     assert isinstance(good, Technology) and load_technology(replace(good, name="mine")).name == "mine"
     path = tmp_path / "bad.yaml"
     path.write_text("technology_nm: 45\n")
-    with pytest.raises(InputError, match="not a technology"):
+    with pytest.raises(InputError, match="missing key 'low'"):
         load_technology(path)
     with pytest.raises(InputError, match="no multiply-add in 'posit8'"):
         good.arithmetic("posit8")
@@ -227,12 +227,12 @@ def test_bad_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("was", "now", "message"),
     [
-        ("technology_nm: 45", "technology_nm: x", r":5:16: .*technology_nm: a positive number is needed, not 'x'"),
+        ("technology_nm: 45", "technology_nm: x", r":5:16: .*technology_nm: expected a whole number, not the text 'x'"),
         ("technology_nm: 45", "technology_nm: 45\nnonsense: 3", r":6:\d+: .*unknown key 'nonsense'"),
         ("    ways: 4", "    wais: 4", r"unknown key 'wais' \(did you mean 'ways'"),
         ("size_bytes: [1024, 2048", "size_bytes: [2048, 1024", r"ram.0.size_bytes: two sizes or more are needed, asc"),
         ("int8: {product_pj", "int8: {produkt_pj", r"multiply_add.int8.*did you mean 'product_pj'"),
-        ("  area_um2: 17655", "  area_um2: -1", r"codec.area_um2: a positive number is needed, not -1"),
+        ("  area_um2: 17655", "  area_um2: -1", r"codec.area_um2: must be more than 0.0, not -1"),
     ],
 )
 def test_a_technology_says_where_it_is_wrong(tmp_path: Path, was: str, now: str, message: str) -> None:
@@ -241,5 +241,14 @@ def test_a_technology_says_where_it_is_wrong(tmp_path: Path, was: str, now: str,
     (tmp_path / "cells.yaml").write_text(good.replace(was, now, 1))
     with pytest.raises(InputError, match=message):
         load_technology(tmp_path / "cells.yaml")
+
+
+def test_all_mistakes_of_a_technology_are_told_at_once() -> None:
     content = read_document(shipped_path("onchip", "lop-45nm")).data
     assert replace(load_technology(content), name="lop-45nm") == load_technology("lop-45nm")
+    content["low"], content["cache"][0]["ways"], content["multiply_add"]["int8"]["sum_pj"] = "1", 2.5, 10**400
+    with pytest.raises(InputError) as caught:
+        load_technology(content)
+    assert [line.partition(": ")[2].partition(": expected ")[0] for line in str(caught.value).splitlines()] == [
+        "cache.0.ways", "low", "multiply_add.int8.sum_pj",
+    ]  # fmt: skip

@@ -131,7 +131,7 @@ def test_an_export_of_ramulator_gives_sizes_and_times_as_lists(tmp_path):
         (EXPORT.replace(", 72, 6]", "]"), r"export.yaml:10:9: timing: has 31 numbers, the export of LPDDR5 33"),
         (EXPORT.replace("4, 4, 32768", "4, 32768"), "org.count: has 5 numbers"),
         (EXPORT.replace("    impl: LPDDR5\n        org", "    impl: LPDDR9\n        org"), "'LPDDR9' is not known"),
-        (EXPORT.replace("32768", "many"), "org.row: must be a number, not 'many'"),
+        (EXPORT.replace("32768", "many"), "org.row: expected a whole number, not the text 'many'"),
     ):
         (tmp_path / "export.yaml").write_text(text)
         with pytest.raises(InputError, match=message):
@@ -188,7 +188,7 @@ def test_a_dramsim3_file(tmp_path):
     assert part.currents.idd_ma["IDD4R"] == (283, 0) and part.currents.idd_ma["IDD4W"] == (123, 0)
     assert part.address_map == "offset:6 column:7 bank:2 bank_group:1 rank:1 row:16"
     for text, message in (
-        (INI.replace("tCK = 0.68", "tCK = fast"), r"ours.ini:10:3: timing.tCK: must be a number, not 'fast'"),
+        (INI.replace("tCK = 0.68", "tCK = fast"), r"ours.ini:10:3: timing.tCK: expected a number, not the text 'fast'"),
         (INI.replace("tCK = 0.68", ""), "timing: tCK is missing"),
         (INI.replace("rorabgbachco", "rorabgba"), "address_mapping: must order ch ra bg ba ro co"),
         (INI.replace("bus_width = 64", "bus_width = 24"), "bus_width: 24 is not a multiple of device_width 16"),
@@ -280,13 +280,13 @@ DRAM = ("MemorySystem", "DRAM")
             r"spec.json:\d+:\d+: memspec.memtimingspec.RL: .*remove the quotes",
         ),
         (changed(LPDDR4, *TIMES, "RL", value=-3), "RL: must be at least 0"),
-        (changed(LPDDR4, *TIMES, "RL", value=20.5), "RL: must be a whole number"),
+        (changed(LPDDR4, *TIMES, "RL", value=20.5), "RL: expected a whole number, not 20.5"),
         (changed(LPDDR4, *TIMES, "tCK"), "tCK is missing"),
         (changed(LPDDR4, *TIMES, "tCK", value=0), "the clock must be above 0"),
         (changed(LPDDR4, *TIMES, "RTP"), "RTP is missing .or RBTP"),
         (changed(LPDDR4, *TIMES), "memspec.memtimingspec: this section is missing"),
         (changed(LPDDR4, *ARCHITECTURE, "nbrOfColumns", value=768), "columns: must be a power of two, not 768"),
-        (changed(LPDDR4, *ARCHITECTURE, "nbrOfRows", value=10**30), "nbrOfRows: must be at least 1 and finite"),
+        (changed(LPDDR4, *ARCHITECTURE, "nbrOfRows", value=10**30), "nbrOfRows: must be at most 281474976710656"),
         (changed(LPDDR4, *ARCHITECTURE, "nbrOfBankGroups", value=3), "8 banks do not divide into 3 groups"),
         (changed(LPDDR4, *ARCHITECTURE, "width", value=0), "width: must be at least 1"),
         (changed(LPDDR4, "memspec", "memoryType", value="LPDDR3"), "no shipped part is of standard 'LPDDR3'"),

@@ -70,13 +70,15 @@ def test_wrong_options_are_named(part, message):
         load_part(part)
 
 
-def test_of_many_wrong_options_the_first_are_named():
+def test_many_wrong_options_are_named_once():
     """60,000 took 13 s to compare, and as many lines to read."""
     before = time.process_time()
     with pytest.raises(InputError) as caught:
         load_part({"extends": "lpddr4-3200", "with": ["x" * 10] * 30_000})
     lines = str(caught.value).splitlines()
-    assert len(lines) == 51 and lines[-1] == "part '(mapping)': and 29950 more problems"
+    assert [line.partition("with: ")[2] for line in lines] == [
+        "option 'xxxxxxxxxx' is given twice", "the part has no option 'xxxxxxxxxx'",
+    ]  # fmt: skip
     assert time.process_time() - before < 2
 
 

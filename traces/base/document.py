@@ -63,13 +63,14 @@ class Document:
     """Plain data (dict, list, str, int, float, bool, None) and the mark of each loc in it.
 
     keys: mark of the key (or list item) at a loc. values: mark of the value there. The root's loc is ().
-    pieces: (folder of configs/, name) of the named files whose content was put into it.
+    pieces: (folder of configs/, name) of the named files whose content was put into it. problems: found so far.
     """
 
     data: Any
     keys: dict[Loc, Mark] = field(default_factory=dict)
     values: dict[Loc, Mark] = field(default_factory=dict)
     pieces: set[tuple[str, str]] = field(default_factory=set)
+    problems: list[tuple[Mark, str]] = field(default_factory=list)
 
     def mark(self, loc: Loc, *, key: bool = False) -> Mark:
         table = self.keys if key else self.values
@@ -150,6 +151,14 @@ class Document:
 
     def fail(self, loc: Loc, message: str, *, key: bool = False) -> ConfigError:
         return ConfigError([(self.mark(loc, key=key), message)])
+
+    def complain(self, loc: Loc, message: str) -> None:
+        self.problems.append((self.mark(loc, key=True), f"{dotted(loc)}: {message}" if loc else message))
+
+    def finish(self) -> None:
+        """Raise ConfigError with all problems, if there are any."""
+        if self.problems:
+            raise ConfigError(self.problems)
 
 
 Change = tuple[Loc, Document, Mark]

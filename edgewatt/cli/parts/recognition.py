@@ -80,14 +80,14 @@ def _is_trace(look: FirstLook) -> bool:
 
 def _is_sweep(look: FirstLook) -> bool:
     from edgewatt.config.models import SweepConfig
-    from edgewatt.config.sections import keys_of
+    from traces.base.schema import keys_of
 
     return "base" in look.keys and look.keys <= keys_of(SweepConfig).keys()
 
 
 def _is_system(look: FirstLook) -> bool:
     from edgewatt.config.models import SystemFile
-    from edgewatt.config.sections import keys_of
+    from traces.base.schema import keys_of
 
     return bool(look.keys) and look.keys <= keys_of(SystemFile).keys()
 
