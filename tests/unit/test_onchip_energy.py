@@ -250,5 +250,5 @@ def test_all_mistakes_of_a_technology_are_told_at_once() -> None:
     with pytest.raises(InputError) as caught:
         load_technology(content)
     assert [line.partition(": ")[2].partition(": expected ")[0] for line in str(caught.value).splitlines()] == [
-        "cache.0.ways", "low", "multiply_add.int8.sum_pj",
+        "low", "cache.0.ways", "multiply_add.int8.sum_pj",
     ]  # fmt: skip

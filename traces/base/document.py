@@ -51,7 +51,7 @@ class ConfigError(InputError):
     """All that is wrong with a configuration; the message has one line per problem, ``FILE:LINE:COLUMN: message``."""
 
     def __init__(self, problems: Iterable[tuple[Mark, str]]) -> None:
-        self.problems = sorted(set(problems))
+        self.problems = sorted(dict.fromkeys(problems), key=lambda problem: problem[0])
         lines = [f"{mark}: {message}" for mark, message in self.problems[:MOST_PROBLEMS]]
         if more := len(self.problems) - len(lines):
             lines.append(f"{self.problems[MOST_PROBLEMS][0]}: and {more} more problems from here on")
