@@ -86,7 +86,7 @@ def load_sweep_document(document: Document, overrides: Iterable[str] = ()) -> Sw
                 break
         if len(points) > MAX_POINTS:
             raise document.fail((), f"more than {MAX_POINTS} points: cut the grid into several sweeps")
-        claim(_POINT_BYTES * len(points), document.mark(()).file, f"a sweep of {len(points)} points or more")
+        _claim_points(len(points), "a sweep", document.mark(()))
     if problems:
         raise ConfigError(problems)
     points = _without(points, document, settings)
@@ -131,7 +131,7 @@ def _variants(document: Document, settings: SweepConfig) -> Iterator[list[Change
         total *= len(axis)
     if total > MAX_POINTS:
         raise document.fail(("grid",), f"{total} combinations: cut the grid into several sweeps", key=True)
-    claim(_POINT_BYTES * total, str(document.mark(("grid",), key=True)), f"the grid of {total} points")
+    _claim_points(total, "the grid", document.mark(("grid",), key=True))
     if axes or not settings.further:
         for combination in itertools.product(*axes):
             yield [item for part in combination for item in part]
@@ -184,7 +184,7 @@ def _unique(points: list[Point]) -> list[Point]:
 def points_of(document: Document, known: Known | None = None) -> list[Point]:
     run, document = complete(document, known)
     total = math.prod(map(len, (run.onchip or (0,), run.orderings, run.layout, run.strides, run.formats)))
-    claim(_POINT_BYTES * total, document.mark(()).file, f"a run of {total} points")
+    _claim_points(total, "a run", document.mark(()))
     for key, overrides in (("part", {}), ("overrides", run.dram.overrides)):
         try:
             part_identity({"part": run.dram.part, "overrides": overrides})
@@ -200,6 +200,10 @@ def points_of(document: Document, known: Known | None = None) -> list[Point]:
     except InputError as error:
         raise _placed(document, loc, error) from None
     return points
+
+
+def _claim_points(n: int, what: str, mark: Mark) -> None:
+    claim(_POINT_BYTES * n, str(mark), f"{what} of {n} points")
 
 
 def _placed(document: Document, loc: Loc, error: InputError) -> ConfigError:

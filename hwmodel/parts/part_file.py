@@ -88,8 +88,8 @@ def _extended(document: Document, folder: Path, files: list[Path], seen: tuple[s
     base_name = document.data.pop("extends", None)
     if base_name is not None:
         if not isinstance(base_name, str) or base_name in seen or len(seen) > 8:
-            document.complain(("extends",), f"must be the name or path of another part, not {shown(base_name)}")
-            document.finish()
+            text = f"extends: must be the name or path of another part, not {shown(base_name)}"
+            raise document.fail(("extends",), text, key=True)
         own = base_name.endswith((".yaml", ".yml")) and (folder / base_name).is_file()
         base = _read(folder / base_name if own else _find(base_name), files, (*seen, base_name))
         document = _laid(base, document)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import cache, lru_cache
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -33,6 +34,7 @@ from traces.base.errors import InputError, did_you_mean
 from traces.base.schema import ABSENT, Section, SectionChoice, Whole, keys_of, validate
 
 T = TypeVar("T")
+Complain = Callable[[Loc, str], None]  # notes a problem at a place
 
 LEAST = {"device_dq_bits": 4, "burst_beats": 2}  # of sizes that must be given, else 1
 # What a timing name falls back to where a part makes no such distinction: 0 for those that have a default, unless said
@@ -205,19 +207,20 @@ def build(document: Document) -> Part:
             del marks[loc]
     tck_ns, hot = file.clock.tCK_ns.value, file.temperature
     organisation = Organisation(**_values(file.organisation))
-    _check_organisation(document, organisation)
-    timing = _timing(document, file.timing, tck_ns)
-    currents = _currents(document, file.currents)
-    interface = _interface(document, file.interface)
-    document.finish()
-    _check_timing(document, timing, organisation, currents)
-    for problem in check_cells(interface.cells, organisation, interface.dbi) if interface.cells else ():
-        document.complain(("interface", "cells", "beats"), problem)
-    try:
-        AddressMap.parse(file.address_map.value, organisation)
-    except InputError as error:
-        document.complain(("address_map",), str(error))
-    constants, ranges = _constants(document, file, currents.rails)
+    complain = document.complain
+    _check_organisation(complain, organisation)
+    timing = _timing(complain, file.timing, tck_ns)
+    currents = _currents(complain, file.currents)
+    interface = _interface(complain, file.interface)
+    constants, ranges = _constants(complain, file, document.data, currents.rails)
+    if not document.problems:
+        _check_timing(complain, timing, organisation, currents, document.data["timing"])
+        for problem in check_cells(interface.cells, organisation, interface.dbi) if interface.cells else ():
+            complain(("interface", "cells", "beats"), problem)
+        try:
+            AddressMap.parse(file.address_map.value, organisation)
+        except InputError as error:
+            complain(("address_map",), str(error))
     document.finish()
     return Part(
         name=file.name,
@@ -237,7 +240,7 @@ def build(document: Document) -> Part:
 
 
 def _constants(
-    document: Document, file: Section, rails: tuple[str, ...]
+    complain: Complain, file: Section, data: Any, rails: tuple[str, ...]
 ) -> tuple[dict[str, Constant], dict[str, tuple[float, float]]]:
     """Return the constants of a part, by their dotted names, and the ranges that some have."""
     constants: dict[str, Constant] = {}
@@ -261,22 +264,22 @@ def _constants(
         ends = section.range
         if len(ends) != 2 or not 0 < ends[0] <= 1 <= ends[1] <= 100:
             text = f"must be two factors, one up to 1 and one from 1 on, such as [0.6, 1.6], not {ends}"
-            document.complain((*at, "range"), text)
+            complain((*at, "range"), text)
         elif not section.estimate or not str(at[-1]).endswith(("_mA", "_pF")):
-            document.complain((*at, "range"), "only estimated currents and capacitances have one")
+            complain((*at, "range"), "only estimated currents and capacitances have one")
         else:
             ranges[dotted(at)] = ends[0], ends[1]
 
-    walk(file, document.data, ())
+    walk(file, data, ())
     return constants, ranges
 
 
-def _check_organisation(document: Document, o: Organisation) -> None:
+def _check_organisation(complain: Complain, o: Organisation) -> None:
     odd = {"devices_per_rank", "overhead_bits", "rows"}
     odd |= {"device_dq_bits", "burst_beats"} if o.overhead_bits else set()
     for key, value in vars(o).items():
         if key not in odd and value & (value - 1):
-            document.complain(("organisation", key), f"must be a power of two, not {value}")
+            complain(("organisation", key), f"must be a power of two, not {value}")
     whole = o.burst_bytes >= 1 and not o.burst_bytes & (o.burst_bytes - 1)
     for wrong, name, message in (
         (
@@ -295,10 +298,10 @@ def _check_organisation(document: Document, o: Organisation) -> None:
         (o.capacity_bytes > 1 << 48 or o.channels > 64, "channels", "at most 2^48 bytes and 64 channels"),
     ):
         if wrong:
-            document.complain(("organisation", name), message)
+            complain(("organisation", name), message)
 
 
-def _timing(document: Document, section: Section, tck_ns: float) -> Timing:
+def _timing(complain: Complain, section: Section, tck_ns: float) -> Timing:
     """Turn each constant into clocks: nanoseconds rounded up; given in both units, the larger holds (JEDEC's max)."""
     given, clocks = _values(section), dict[str, int]()
     for name in (each.name for each in fields(Timing)):
@@ -308,16 +311,18 @@ def _timing(document: Document, section: Section, tck_ns: float) -> Timing:
             exact = given[f"{name}_ns"] / tck_ns
             both.append(math.floor(exact + 1e-6) if name == "tREFI" else math.ceil(exact - 1e-6))
         if not both and name not in FALLBACK:
-            document.complain(("timing",), f"{name} is missing: give {name}_ns or {name}_cycles with its source")
+            complain(("timing",), f"{name} is missing: give {name}_ns or {name}_cycles with its source")
         fallback = FALLBACK.get(name, 0)
         other = fallback if isinstance(fallback, int) else sum(clocks[each] for each in fallback.split(" + "))
         clocks[name] = max(both, default=other)
         if clocks[name] > 1 << 24:
-            document.complain(("timing",), f"{name} is {clocks[name]} clocks: beyond 2^24")
+            complain(("timing",), f"{name} is {clocks[name]} clocks: beyond 2^24")
     return Timing(**clocks)
 
 
-def _check_timing(document: Document, t: Timing, organisation: Organisation, currents: Currents) -> None:
+def _check_timing(
+    complain: Complain, t: Timing, organisation: Organisation, currents: Currents, given: Mapping[str, Any]
+) -> None:
     """Refuse timings that contradict each other; the message shows both sides in clocks."""
     burst = organisation.burst_cycles
     for wrong, name, message in (
@@ -348,19 +353,19 @@ def _check_timing(document: Document, t: Timing, organisation: Organisation, cur
     ):
         if wrong:
             keys = (f"{name}_{unit}" for unit in ("cycles", "ns"))
-            document.complain(("timing", next((key for key in keys if key in document.data["timing"]), name)), message)
+            complain(("timing", next((key for key in keys if key in given), name)), message)
     for name, base in (("IDD0", "IDD2N"), ("IDD4R", "IDD3N"), ("IDD4W", "IDD3N"), ("IDD5AB", "IDD3N")):
         if currents.power_mw(name, base) < 0:
-            document.complain(("currents", f"{name}_mA"), f"{name} draws less power than the background {base}")
+            complain(("currents", f"{name}_mA"), f"{name} draws less power than the background {base}")
     if t.tRFCpb and "IDD5PB" not in currents.idd_ma:
-        document.complain(("currents", "IDD5PB_mA"), "is missing, but the part has per-bank refresh (tRFCpb)")
+        complain(("currents", "IDD5PB_mA"), "is missing, but the part has per-bank refresh (tRFCpb)")
 
 
-def _currents(document: Document, section: Section) -> Currents:
+def _currents(complain: Complain, section: Section) -> Currents:
     given = _values(section)
     rails = tuple(str(field.alias)[:-2] for field in type(section).model_fields.values() if field.alias)
     if not rails:
-        document.complain(("currents",), "names no supply rail: give e.g. vdd2_V")
+        complain(("currents",), "names no supply rail: give e.g. vdd2_V")
     idd = {
         name: tuple(getattr(getattr(section, f"{name}_mA"), f"rail{k}") for k in range(len(rails)))
         for name in CURRENTS + OPTIONAL_CURRENTS
@@ -369,21 +374,21 @@ def _currents(document: Document, section: Section) -> Currents:
     return Currents(rails, tuple(given[f"volts{k}"] for k in range(len(rails))), idd, given.get(PER_BANK))
 
 
-def _interface(document: Document, section: Any) -> Interface:
+def _interface(complain: Complain, section: Any) -> Interface:
     given, groups, at = _values(section), section.wires, ("interface", "wires")
     if section.termination == "vssq" and "vddq_per_voh" not in given:
-        document.complain(("interface", "vddq_per_voh"), "this constant is missing")
+        complain(("interface", "vddq_per_voh"), "this constant is missing")
     if section.dbi != "none" and not section.cells and groups.dbi is None:
-        document.complain(at, "the group dbi is missing")
+        complain(at, "the group dbi is missing")
     ends = section.termination, given["vddq_V"], given.get("vddq_per_voh", 1.0)
-    wires = {name: _wire_group(document, name, wires, *ends) for name, wires in groups if wires is not None}
+    wires = {name: _wire_group(complain, name, wires, *ends) for name, wires in groups if wires is not None}
     cells = tuple(" ".join(row.split()) for row in section.cells.beats) if section.cells else ()
-    levels = _command_levels(document, section.command_levels, wires["ca"].count)
+    levels = _command_levels(complain, section.command_levels, wires["ca"].count)
     return Interface(section.termination, section.dbi, given["vddq_V"], wires, levels, cells)
 
 
 def _wire_group(
-    document: Document, name: str, section: Any, termination: str, vddq: float, divisor: float
+    complain: Complain, name: str, section: Any, termination: str, vddq: float, divisor: float
 ) -> WireGroup:
     """Derive R_eq = VDDQ / I and the energy of a rising edge from termination and capacitance.
 
@@ -394,14 +399,14 @@ def _wire_group(
 
     def need(*names: str) -> None:
         if not any(each in given for each in names):
-            document.complain((*loc, names[0]), f"this constant is missing{''.join(f' (or {n})' for n in names[1:])}")
+            complain((*loc, names[0]), f"this constant is missing{''.join(f' (or {n})' for n in names[1:])}")
 
     if name in RATES:
         need(RATES[name])
     driven: dict[str, tuple[float | None, float]] = {"read": (None, 0.0), "write": (None, 0.0)}
     ways = [way for way in driven if any(key.startswith(f"{way}_") for key in given)]
     if not ways:
-        document.complain(loc, "gives no termination and capacitance: read_..., write_... or both")
+        complain(loc, "gives no termination and capacitance: read_..., write_... or both")
     for way in ways:
         resistance, pull, driver = (given.get(f"{way}_{what}_ohm") for what in ("r_eq", "termination", "driver"))
         swing = vddq
@@ -418,7 +423,7 @@ def _wire_group(
                     swing = vddq * pull / (pull + driver) if pull + driver else vddq
                     resistance = resistance if resistance is not None else pull + driver
             if not resistance:
-                document.complain(loc, f"{way}: a terminated wire needs a resistance above 0")
+                complain(loc, f"{way}: a terminated wire needs a resistance above 0")
         need(f"{way}_capacitance_pF", f"{way}_rise_pJ")
         energy = given.get(f"{way}_rise_pJ", given.get(f"{way}_capacitance_pF", 0.0) * vddq * swing)
         driven[way] = resistance, energy
@@ -427,21 +432,21 @@ def _wire_group(
     return WireGroup(given["count"], read_ohm, write_ohm, read_pj, write_pj, **others, always=section.runs == "always")
 
 
-def _command_levels(document: Document, section: Levels, wires: int) -> dict[str, tuple[tuple[str, ...], ...]]:
+def _command_levels(complain: Complain, section: Levels, wires: int) -> dict[str, tuple[tuple[str, ...], ...]]:
     levels = {name: tuple(tuple(beat.split()) for beat in beats) for name, beats in section.__pydantic_extra__.items()}
     at = ("interface", "command_levels")
     for command, rows in levels.items():
         if command not in COMMANDS:
-            document.complain((*at, command), f"unknown command{did_you_mean(command, COMMANDS)}")
+            complain((*at, command), f"unknown command{did_you_mean(command, COMMANDS)}")
         elif not 1 <= len(rows) <= 8 or max(map(len, rows)) > 32:
-            document.complain((*at, command), "a command has 1 to 8 beats of at most 32 wires")
+            complain((*at, command), "a command has 1 to 8 beats of at most 32 wires")
         for row in rows:
             if len(row) != wires:
                 text = f"a beat names {len(row)} levels, but there are {wires} command wires"
-                document.complain((*at, command), text)
+                complain((*at, command), text)
             for level in (level for level in row if not _LEVEL.fullmatch(level)):
-                document.complain((*at, command), f"level {level!r} is none of 0, 1, V, BA#, BG#, R#, C#")
+                complain((*at, command), f"level {level!r} is none of 0, 1, V, BA#, BG#, R#, C#")
     for command in ("ACT", "RD", "WR", "PRE", "REFab"):
         if command not in levels:
-            document.complain(at, f"the levels of {command} are missing")
+            complain(at, f"the levels of {command} are missing")
     return levels

@@ -79,11 +79,12 @@ def refusal(
     model: type[BaseModel], document: Document, error: ValidationError, say: Callable[[Loc, str], str]
 ) -> ConfigError:
     """Return what pydantic refuses with the places in the document. say(loc, text): what is said of a problem."""
-    problems = [(document.mark(loc, key=key), loc, text) for loc, key, text in _problems(document.data, error)]
-    last = sorted(mark for mark, _, _ in problems)[:MOST_PROBLEMS][-1]  # shown: what was meant is not sought for more
+    problems = _problems(document.data, error)
+    marks = [document.mark(loc, key=key) for loc, key, _ in problems]
+    last = sorted(marks)[:MOST_PROBLEMS][-1]  # that is shown: what was meant is not sought for more
     return ConfigError(
         (mark, say(loc, _unknown_key(model, document.data, loc, hint=mark <= last) if text is None else text))
-        for mark, loc, text in problems
+        for mark, (loc, _, text) in zip(marks, problems, strict=True)
     )
 
 
