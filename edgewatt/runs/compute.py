@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
-import marshal
+import pickle
 import time
 import traceback
 from collections.abc import Callable, Collection, Mapping
@@ -81,23 +81,22 @@ class Computation:
         return self._contents[step.name]
 
 
-def _unpacked(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _unpacked(arrays: dict[str, np.ndarray]) -> Mapping[str, Any]:
     try:
-        result: dict[str, Any] = marshal.loads(_parsed(arrays["json"].tobytes()))
+        return _parsed(arrays["json"].tobytes())
     except InputError:
         raise
     except (KeyError, ValueError, RecursionError) as error:
         raise InputError(f"no JSON: {type(error).__name__}") from None
-    return result
 
 
 @lru_cache(maxsize=64)
-def _parsed(text: bytes) -> bytes:
-    """Return the result of a step in a form that each of the points that share it reads sooner than JSON."""
+def _parsed(text: bytes) -> Mapping[str, Any]:
+    """Return the result of a step, the same one for each of the points that share it."""
     result = json.loads(text)
     if not isinstance(result, dict):
         raise InputError(f"JSON of a {type(result).__name__}, a mapping is wanted")
-    return marshal.dumps(result)
+    return result
 
 
 def run_points(
@@ -115,8 +114,8 @@ def run_points(
         if progress is not None:
             progress(number, len(points), "")
         record = compute(point, memo, inside)
-        config = marshal.loads(marshal.dumps(dict(point.config)))  # the record's own, which may be changed
-        records.append(Record({**record.canonical, "config": config}, record.provenance))
+        canonical = pickle.loads(pickle.dumps(dict(record.canonical)))  # the record's own, which may be changed
+        records.append(Record(canonical, record.provenance))
     return records
 
 

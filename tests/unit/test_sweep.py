@@ -195,6 +195,16 @@ def test_the_pass_through_the_caches_is_shared(tmp_path: Path, monkeypatch: pyte
     assert estimate(plan, tmp_path)["stages"]["cache passes"] == 2
 
 
+def test_records_of_points_that_share_a_step_are_each_their_own() -> None:
+    records = run({**BASE, "formats": ["fp32", "fp16"]})
+    texts = [canonical_json(record.canonical) for record in records]
+    for value in records[0].canonical["results"].values():
+        if isinstance(value, dict):
+            value.clear()
+    assert canonical_json(records[0].canonical) != texts[0]
+    assert [canonical_json(record.canonical) for record in records[1:]] == texts[1:]
+
+
 def test_a_pass_nobody_else_needs_is_not_kept(tmp_path: Path) -> None:
     sweep({"base": BASE, "grid": {"caches": [["buffer-8k"], ["l1-32k"]]}}, results=tmp_path, executor="inline")
     assert not (tmp_path / "stages" / "cache_pass").exists()
