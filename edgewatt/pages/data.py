@@ -23,6 +23,7 @@ MOST_RECORDS = 1 << 20
 """Characters of whole records that a page carries."""
 SIGNIFICANT = 7
 """Digits of numbers on a page."""
+_FORM = f".{SIGNIFICANT}g"
 MOST_VALUES = 50
 """Values of a setting that a page lists."""
 
@@ -124,18 +125,18 @@ class About:
 
 
 def _short(part: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {k: v for k, v in flat(part).items() if v is not None and not (isinstance(v, list) and len(v) > 8)}
-    return {k: _rounded(v) for k, v in kept.items()}
+    leaves = flat(part).items()
+    return {k: rounded(v) for k, v in leaves if v is not None and not (isinstance(v, list) and len(v) > 8)}
 
 
-def _rounded(value: Any) -> Any:
-    return float(f"{value:.{SIGNIFICANT}g}") if isinstance(value, float) else value
+def rounded(value: Any) -> Any:
+    return float(format(value, _FORM)) if isinstance(value, float) else value
 
 
 def _a_line_a_term(results: Mapping[str, Any]) -> Mapping[str, Any]:
     spent = results.get("energy_pj") or {}
     lines = {
-        name: ", ".join(f"{key} {_rounded(value)}" for key, value in term.items() if value is not None)
+        name: ", ".join(f"{key} {rounded(value)}" for key, value in term.items() if value is not None)
         for name, term in spent.get("terms", {}).items()
     }
     return {**results, "energy_pj": {**spent, "terms": lines}} if lines else results

@@ -23,7 +23,7 @@ from edgewatt.pages.chart import (
     titles,
     varying_fields,
 )
-from edgewatt.pages.data import SIGNIFICANT, ReportData, gather
+from edgewatt.pages.data import SIGNIFICANT, ReportData, gather, rounded
 from edgewatt.pages.figures import save_figures
 from edgewatt.pages.html.page import Page, asset, text
 from edgewatt.results.record import Record, of_our_shape
@@ -213,7 +213,7 @@ def _columns_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Values]:
 
 
 def _column(given: Iterable[Any]) -> Values:
-    values = [float(f"{v:.{SIGNIFICANT}g}") if isinstance(v, float) else v for v in given]
+    values = [rounded(v) for v in given]
     texts = {v for v in values if isinstance(v, str)}
     if len(values) > 50 and texts and len(texts) < len(values) // 3 and all(isinstance(v, str) for v in values):
         levels = sorted(texts)

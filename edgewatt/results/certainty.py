@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ _ON_CHIP = re.compile(r"(l\d+|scratchpad)_")
 _ARITHMETIC = re.compile(r"multiply_add|instruction|core_|engine_|addition")
 
 
+@lru_cache(maxsize=256)
 def source_of(term: str) -> int:
     if _ON_CHIP.match(term):
         return 2

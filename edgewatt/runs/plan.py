@@ -185,7 +185,8 @@ def points_of(document: Document, known: Known | None = None) -> list[Point]:
     run, document = complete(document, known)
     total = math.prod(map(len, (run.onchip or (0,), run.orderings, run.layout, run.strides, run.formats)))
     _claim_points(total, "a run", document.mark(()))
-    for key, overrides in (("part", {}), ("overrides", run.dram.overrides)):
+    changed = [("overrides", run.dram.overrides)] if run.dram.overrides else []
+    for key, overrides in [("part", {}), *changed]:
         try:
             part_identity({"part": run.dram.part, "overrides": overrides})
         except InputError as error:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hwmodel.dram.result import DramCounts
+from hwmodel.dram.counts import DramCounts
 from hwmodel.parts.part import COMMANDS, READ_COMMANDS, WRITE_COMMANDS, Part
 from traces.base.checks import plain_digits
 from traces.base.errors import InputError, brief, did_you_mean

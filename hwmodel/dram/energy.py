@@ -16,8 +16,8 @@ import numpy as np
 
 from hwmodel.bus import WireCosts, WireCounts
 from hwmodel.dram.command_table import command_table, count_commands
+from hwmodel.dram.counts import DramCounts
 from hwmodel.dram.interface import WAYS, GroupCounts, InterfaceCounts, count_interface, sent_group
-from hwmodel.dram.result import DramCounts
 from hwmodel.parts.part import COMMANDS, Part, cached_on
 from hwmodel.parts.part_file import load_part
 
@@ -128,10 +128,6 @@ def core_rows(counts: DramCounts, part: Part) -> list[EnergyRow]:
         static = term.startswith(STATIC_TERMS) and term != "refresh_management"
         rows.append(EnergyRow(term, events[term], unit, constant, kind="static" if static else "dynamic"))
     return rows
-
-
-def core_energy_pj(counts: DramCounts, part: Part) -> dict[str, float]:
-    return {row.term: row.energy_pj for row in core_rows(counts, part)}
 
 
 @dataclass(frozen=True)

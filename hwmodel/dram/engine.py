@@ -14,8 +14,8 @@ import numpy as np
 
 import cython_ext.dram.engine as kernel
 from hwmodel.dram.controller import ControllerSpec, controller_spec
-from hwmodel.dram.energy import core_energy_pj
-from hwmodel.dram.result import DramCounts, DramResult
+from hwmodel.dram.counts import DramCounts
+from hwmodel.dram.result import DramResult
 from hwmodel.dram.tables import address_map, channel_of, check_addresses, compiled_tables
 from hwmodel.parts.part import COMMANDS, Part, cached_on
 from hwmodel.parts.part_file import load_part
@@ -317,11 +317,8 @@ def collect_result(
         accept_cycle=accept_cycle,
         total_cycles=raw["last_done"],
         end_cycle=end,
-        tck_ns=part.tck_ns,
-        burst_bytes=part.organisation.burst_bytes,
-        commands=counts.commands,
+        part=part,
         commands_at_completion=dict(zip(COMMANDS, memory.completed().tolist(), strict=True)),
         counts=counts,
-        energy_pj=core_energy_pj(counts, part),
         command_trace=commands,
     )

@@ -15,7 +15,7 @@ import numpy as np
 import cython_ext.wires.encode as kernels
 from hwmodel.bus import Bus
 from hwmodel.dram.command_table import command_rows, command_table, command_wires, data_clock_cycles
-from hwmodel.dram.result import DramCounts
+from hwmodel.dram.counts import DramCounts
 from hwmodel.parts.burst_cells import BurstCells
 from hwmodel.parts.part import Part
 from traces.base.errors import InputError, unknown_name

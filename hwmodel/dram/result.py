@@ -1,79 +1,56 @@
-"""What a DRAM run did: integer counts, cycles, and the core energy that hwmodel.dram.energy derived from them."""
+"""What a DRAM run did: its counts, cycles and latencies, and the core energy that follows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from hwmodel.parts.part import COMMANDS, READ_COMMANDS, WRITE_COMMANDS
-
-
-@dataclass(frozen=True)
-class DramCounts:
-    """What happened, as integers. Commands are indexed as in hwmodel.parts.part.COMMANDS.
-
-    bank_commands int64[channel, bank of the channel, command]: a PREA counts at each bank it closed.
-    rank_commands int64[channel, rank, command]. ca_ones, ca_rising int64[channel, wires]: of the command wires.
-    background_cycles int64[channel, rank, 5]: clocks with a bank open or
-    refreshing, with all banks closed, both of these in power-down, and in self-refresh.
-    """
-
-    bank_commands: np.ndarray
-    rank_commands: np.ndarray
-    background_cycles: np.ndarray
-    ca_ones: np.ndarray
-    ca_rising: np.ndarray
-    reads: int
-    writes: int
-    forwarded_reads: int = 0  # answered by a waiting write, no burst
-    merged_reads: int = 0  # answered by another read's burst
-    merged_writes: int = 0  # replaced by a later write before they left
-    bank_row_hits: np.ndarray | None = None  # int64[channel, bank]
-    conflicts: np.ndarray | None = None  # int64[channel, bank]: rows closed because a request wanted another row
-    data_clock_cycles: int = 0  # clocks in which a data clock that stops between bursts runs
-    read_row_hits: int = 0
-    write_row_hits: int = 0
-    read_latency_cycles: int = 0  # sum over reads, from acceptance
-    max_read_latency_cycles: int = 0
-
-    @property
-    def commands(self) -> dict[str, int]:
-        return dict(zip(COMMANDS, self.rank_commands.sum(axis=(0, 1)).tolist(), strict=True))
-
-    def command(self, *names: str) -> int:
-        return sum(self.commands[name] for name in names)
-
-    @property
-    def row_hits(self) -> int:
-        """Bursts that were not the first after an activate."""
-        return self.read_row_hits + self.write_row_hits
+from hwmodel.dram.counts import DramCounts
+from hwmodel.dram.energy import core_rows
+from hwmodel.parts.part import COMMANDS, READ_COMMANDS, WRITE_COMMANDS, Part
 
 
 @dataclass(frozen=True, eq=False)
 class DramResult:
-    """Outcome of a run. Cycles are clocks of the part (tck_ns).
+    """Outcome of a run on a part. Cycles are its clocks (tck_ns).
 
     done_cycle int64[n]: data returned (reads) or request posted (writes). accept_cycle int64[n]: taken by the
     controller. total_cycles: the last of them. end_cycle:
     end of the last burst, with writes that were still waiting drained; background energy is counted up to here.
-    commands: count per command name. commands_at_completion: those up to total_cycles, before writes that still waited
-    were drained (where DRAMsim3 stops counting). command_trace: structured array (cycle, request, command, rank,
-    bank_group, bank, row, column; channel is the list index) if asked for. energy_pj: core energy per term.
+    commands_at_completion: count per command name up to total_cycles, before writes that still waited were drained
+    (where DRAMsim3 stops counting). command_trace: structured array (cycle, request, command, rank, bank_group, bank,
+    row, column; channel is the list index) if asked for.
     """
 
     done_cycle: np.ndarray
     accept_cycle: np.ndarray
     total_cycles: int
     end_cycle: int
-    tck_ns: float
-    burst_bytes: int
-    commands: Mapping[str, int]
+    part: Part = field(repr=False)
     commands_at_completion: Mapping[str, int]
     counts: DramCounts
-    energy_pj: Mapping[str, float]
     command_trace: tuple[np.ndarray, ...] | None = field(default=None, repr=False)
+
+    @property
+    def tck_ns(self) -> float:
+        return self.part.tck_ns
+
+    @property
+    def burst_bytes(self) -> int:
+        return self.part.organisation.burst_bytes
+
+    @property
+    def commands(self) -> Mapping[str, int]:
+        """Count per command name."""
+        return self.counts.commands
+
+    @cached_property
+    def energy_pj(self) -> Mapping[str, float]:
+        """Core energy per term."""
+        return {row.term: row.energy_pj for row in core_rows(self.counts, self.part)}
 
     @property
     def time_ns(self) -> float:

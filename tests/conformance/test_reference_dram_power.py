@@ -10,7 +10,7 @@ import pytest
 from drampower_parts import drampower_part
 
 from hwmodel.dram.command_table import command_table, count_commands
-from hwmodel.dram.energy import core_energy, core_energy_pj, interface_energy
+from hwmodel.dram.energy import core_energy, core_rows, interface_energy
 
 LPDDR5 = [
     f"{case}_dbi{dbi}"
@@ -74,7 +74,7 @@ class Run:
 
     def core(self, terms):
         counts = count_commands(self.table, part=self.part)
-        ours = core_energy_pj(counts, self.part)
+        ours = {row.term: row.energy_pj for row in core_rows(counts, self.part)}
         for term, columns in terms.items():
             wanted = 1e12 * sum(float(self.row[f"E_core_{column}_J"]) for column in columns)
             assert ours[term] == pytest.approx(wanted, rel=1e-9, abs=1e-9), term

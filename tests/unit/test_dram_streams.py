@@ -9,9 +9,10 @@ import pytest
 
 from hwmodel.coding.codec import encode
 from hwmodel.dram.controller import as_wide, controller_spec
+from hwmodel.dram.counts import DramCounts
 from hwmodel.dram.energy import data_wire_costs
 from hwmodel.dram.engine import DramEngine
-from hwmodel.dram.result import DramCounts, DramResult
+from hwmodel.dram.result import DramResult
 from hwmodel.dram.stream import StreamCounts, StreamPlayer, play_runs, side_by_side
 from hwmodel.dram.tables import address_map, channel_of
 from hwmodel.energy.total import replay_energy
