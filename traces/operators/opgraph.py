@@ -156,6 +156,11 @@ class OpGraph(OneLineRepr):
         return MappingProxyType({name: tuple(ids) for name, ids in writers.items()})
 
     @cached_property
+    def _waits(self) -> tuple[tuple[str, ...], ...]:
+        """Per operator: the tensors that it reads or runs after."""
+        return tuple((*node.inputs, *_after(node)) for node in self.nodes)
+
+    @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
         """Per operator: the operators that must have run before it, ascending.
 
@@ -170,14 +175,13 @@ class OpGraph(OneLineRepr):
         shared: dict[tuple[str, ...], tuple[int, ...]] = {}  # of those that wait for all writers of the same storage
         rows = []
         for node in self.nodes:
-            buffers = tuple(tensors[name].buffer for name in node.inputs)
-            updates = not {t.buffer for t in node.outputs}.isdisjoint(buffers)
-            if updates or (named and (_after(node) or any(t.name in named for t in node.outputs))):
-                rows.append(self._before(node, named))
-            else:
-                if buffers not in shared:
-                    shared[buffers] = tuple(sorted({i for buffer in buffers for i in writers[buffer]}))
-                rows.append(shared[buffers])
+            buffers = tuple([tensors[name].buffer for name in node.inputs])
+            row = shared.get(buffers)
+            if any([t.buffer in buffers or t.name in named for t in node.outputs]) or _after(node):
+                row = self._before(node, named)
+            elif row is None:
+                row = shared[buffers] = tuple(sorted({i for buffer in buffers for i in writers[buffer]}))
+            rows.append(row)
         return tuple(rows)
 
     def _before(self, node: Operator, named: set[str]) -> tuple[int, ...]:
@@ -255,24 +259,26 @@ class _Validation:
             raise InputError(f"{self.where}the buffers sum up to {total} bytes, more than 2^63 - 1")
 
     def _tensor(self, node: Operator, tensor: Tensor, names: set[str], sizes: dict[str, tuple[int, str]]) -> None:
-        at = f"{self.where}operator {node.name!r}: tensor {tensor.name!r}"
-        if tensor.name in names:
-            raise InputError(f"{at} is written twice: tensor names must differ (a shared storage is named by `buffer`)")
-        names.add(tensor.name)
-        if not isinstance(tensor.n_bytes, int) or isinstance(tensor.n_bytes, bool):
-            raise InputError(f"{at} has {tensor.n_bytes!r} bytes: a whole number is needed")
-        if any(not isinstance(side, int) or side < 0 for side in tensor.shape):
-            raise InputError(f"{at} has the unknown or dynamic shape {list(tensor.shape)}: give every dimension")
-        if tensor.n_bytes <= 0:
-            raise InputError(f"{at} has {tensor.n_bytes} bytes: every tensor must occupy at least one")
-        if tensor.n_bytes > MAX_BYTES:
-            raise InputError(f"{at} has {tensor.n_bytes} bytes, more than 2^63 - 1")
         size, first = sizes.setdefault(tensor.buffer, (tensor.n_bytes, tensor.name))
-        if size != tensor.n_bytes:
-            raise InputError(
-                f"{at} has {tensor.n_bytes} bytes but shares buffer {tensor.buffer!r} with {first!r} of {size} bytes: "
+        if tensor.name in names:
+            fault = "is written twice: tensor names must differ (a shared storage is named by `buffer`)"
+        elif not isinstance(tensor.n_bytes, int) or isinstance(tensor.n_bytes, bool):
+            fault = f"has {tensor.n_bytes!r} bytes: a whole number is needed"
+        elif any(not isinstance(side, int) or side < 0 for side in tensor.shape):
+            fault = f"has the unknown or dynamic shape {list(tensor.shape)}: give every dimension"
+        elif tensor.n_bytes <= 0:
+            fault = f"has {tensor.n_bytes} bytes: every tensor must occupy at least one"
+        elif tensor.n_bytes > MAX_BYTES:
+            fault = f"has {tensor.n_bytes} bytes, more than 2^63 - 1"
+        elif size != tensor.n_bytes:
+            fault = (
+                f"has {tensor.n_bytes} bytes but shares buffer {tensor.buffer!r} with {first!r} of {size} bytes: "
                 "tensors of one buffer have one size"
             )
+        else:
+            names.add(tensor.name)
+            return
+        raise InputError(f"{self.where}operator {node.name!r}: tensor {tensor.name!r} {fault}")
 
     def _references(self) -> None:
         tensors = self.graph.tensors
@@ -303,7 +309,7 @@ class _Validation:
     def _order(self) -> None:
         nodes, writers = self.graph.nodes, self.graph.writers
         last = {name: writers[tensor.buffer][-1] for name, tensor in self.graph.tensors.items()}
-        if all(last.get(name, -1) < i for i, node in enumerate(nodes) for name in (*node.inputs, *_after(node))):
+        if all(last.get(name, -1) < i for i, names in enumerate(self.graph._waits) for name in names):
             return  # without a list of who waits for whom, which is long where many write and read one storage
         before = self.graph.predecessors
         if all(not ids or ids[-1] < i for i, ids in enumerate(before)):
@@ -342,7 +348,7 @@ class _Validation:
         user: dict[str, int] = {}  # of each storage the first: parts that write one belong together, read or not
         for i, node in enumerate(self.graph.nodes):
             used = [t.buffer for t in node.outputs]
-            used += [tensors[name].buffer for name in (*node.inputs, *_after(node)) if name in tensors]
+            used += [tensors[name].buffer for name in self.graph._waits[i] if name in tensors]
             first = i
             for buffer in used:
                 other = user.setdefault(buffer, i)

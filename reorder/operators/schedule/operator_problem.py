@@ -127,7 +127,7 @@ class OperatorProblem:
         given = self.file_order() if order is None else np.asarray(order)
         if given.ndim != 1 or not np.issubdtype(given.dtype, np.integer) or len(given) != n:
             raise InputError(f"{self.graph.name}: an operator order is a list of {n} whole numbers")
-        position = np.full(n, -1, np.int64)
+        position = [-1] * n
         for step, v in enumerate(given.tolist()):
             if not 0 <= v < n or position[v] >= 0:
                 raise InputError(f"{self.graph.name}: order position {step}: operator {v} is unknown or repeated")
