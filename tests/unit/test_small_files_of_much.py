@@ -23,6 +23,7 @@ from tests.hostile_sizes import npz, one, opgraph, tflite
 from traces.accelerators.scalesim import count_tensor, read_counts
 from traces.base.journal import Journal
 from traces.base.memory import read_within
+from traces.operators.opgraph import Operator, OpGraph, Tensor
 from traces.readers.parts.weights import ModelWeights
 from traces.trace.chunks import SLICE_BYTES, Chunk, Memory, Trace, slices
 from traces.trace_files import export_trace, open_trace
@@ -64,6 +65,15 @@ def test_who_waits_for_whom_is_told_once_where_many_write_and_read_one_storage(t
     graph = ew.load(tmp_path / "g.json")
     assert graph.predecessors[2000] == tuple(range(2000)) and graph.successors[0] == tuple(range(2000, 4000))
     assert len(set(map(id, graph.predecessors))) == len(set(map(id, graph.successors))) == 2
+
+
+def test_an_operator_with_many_inputs_and_outputs() -> None:
+    """Whether it updates one of its inputs: 40,000 of either took 14 s where each was held against each."""
+    made, read = ([Tensor(f"{name}{i}", (2,), 8, f"{name}{i}") for i in range(40_000)] for name in "ab")
+    nodes = Operator("a", "SPLIT", (), tuple(made)), Operator("b", "X", tuple(t.name for t in made), tuple(read))
+    before = time.process_time()
+    assert OpGraph("g", nodes, ("b0",)).predecessors == ((), (0,))
+    assert time.process_time() - before < 3
 
 
 def test_a_name_that_many_tensors_share(tmp_path: Path) -> None:

@@ -156,11 +156,6 @@ class OpGraph(OneLineRepr):
         return MappingProxyType({name: tuple(ids) for name, ids in writers.items()})
 
     @cached_property
-    def _waits(self) -> tuple[tuple[str, ...], ...]:
-        """Per operator: the tensors that it reads or runs after."""
-        return tuple((*node.inputs, *_after(node)) for node in self.nodes)
-
-    @cached_property
     def predecessors(self) -> tuple[tuple[int, ...], ...]:
         """Per operator: the operators that must have run before it, ascending.
 
@@ -177,7 +172,8 @@ class OpGraph(OneLineRepr):
         for node in self.nodes:
             buffers = tuple([tensors[name].buffer for name in node.inputs])
             row = shared.get(buffers)
-            if any([t.buffer in buffers or t.name in named for t in node.outputs]) or _after(node):
+            updates = not {t.buffer for t in node.outputs}.isdisjoint(buffers)
+            if updates or (named and (_after(node) or any(t.name in named for t in node.outputs))):
                 row = self._before(node, named)
             elif row is None:
                 row = shared[buffers] = tuple(sorted({i for buffer in buffers for i in writers[buffer]}))
@@ -239,6 +235,7 @@ class _Validation:
             raise InputError(f"{self.where}the graph has no operators")
         self._names_and_sizes()
         self._references()
+        self.needed = [(*node.inputs, *_after(node)) for node in self.graph.nodes]  # what each reads or runs after
         self._order()
         if not self.graph.allow_disconnected:
             self._connected()
@@ -309,7 +306,7 @@ class _Validation:
     def _order(self) -> None:
         nodes, writers = self.graph.nodes, self.graph.writers
         last = {name: writers[tensor.buffer][-1] for name, tensor in self.graph.tensors.items()}
-        if all(last.get(name, -1) < i for i, names in enumerate(self.graph._waits) for name in names):
+        if all(last.get(name, -1) < i for i, names in enumerate(self.needed) for name in names):
             return  # without a list of who waits for whom, which is long where many write and read one storage
         before = self.graph.predecessors
         if all(not ids or ids[-1] < i for i, ids in enumerate(before)):
@@ -348,7 +345,7 @@ class _Validation:
         user: dict[str, int] = {}  # of each storage the first: parts that write one belong together, read or not
         for i, node in enumerate(self.graph.nodes):
             used = [t.buffer for t in node.outputs]
-            used += [tensors[name].buffer for name in self.graph._waits[i] if name in tensors]
+            used += [tensors[name].buffer for name in self.needed[i] if name in tensors]
             first = i
             for buffer in used:
                 other = user.setdefault(buffer, i)
